@@ -1,1 +1,66 @@
-"""x"""
+"""airoas: planning under uncertainty. Models in plain Python, planners at native speed.
+
+The public names; each is imported when it is first used, so that `airoas --help` need not load the compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airoas.belief.filter import DepletionWarning, update
+    from airoas.belief.particles import Particles
+    from airoas.checking import Finding, Report, check
+    from airoas.compile import running
+    from airoas.episode import Episode, simulate
+    from airoas.errors import AiroasError, BeliefError, CompileError, ModelError, OptionError, StoredDataError
+    from airoas.protocol import model
+    from airoas.rng import Rng, stream
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "belief.filter": ("DepletionWarning", "update"),
+    "belief.particles": ("Particles",),
+    "checking": ("Finding", "Report", "check"),
+    "compile": ("running",),
+    "episode": ("Episode", "simulate"),
+    "errors": ("AiroasError", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
+    "protocol": ("model",),
+    "rng": ("Rng", "stream"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AiroasError",
+    "BeliefError",
+    "CompileError",
+    "DepletionWarning",
+    "Episode",
+    "Finding",
+    "ModelError",
+    "OptionError",
+    "Particles",
+    "Report",
+    "Rng",
+    "StoredDataError",
+    "check",
+    "model",
+    "running",
+    "simulate",
+    "stream",
+    "update",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'airoas' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"airoas.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted((*__all__, "__version__"))

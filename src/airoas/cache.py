@@ -40,7 +40,7 @@ def _package_version() -> str:
 
 _VERSIONS = "-".join((_package_version(), f"numba{numba.__version__}", f"llvmlite{llvmlite_version}", sys.version.split()[0]))
 _MACHINERY = hashlib.sha256(
-    b"".join(Path(__file__).with_name(name).read_bytes() for name in ("rng.py", "content.py", "cache.py", "compile.py"))
+    b"".join(Path(__file__).with_name(name).read_bytes() for name in ("rng.py", "content.py", "link.py", "native.py", "compile.py"))
 ).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
 
@@ -107,7 +107,7 @@ class KernelCache:
             raw = hashlib.sha256(payload).digest() + payload
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".tmp-", delete=False) as file:
                 file.write(raw)
-            os.replace(file.name, path)
+            Path(file.name).replace(path)
             _clean(path.parent)
         except OSError as error:
             _say_once(f"compiled kernels were not kept ({error}). Free space or set {VARIABLE} to another folder.")

@@ -42,6 +42,11 @@ def is_namedtuple(value: object) -> typing.TypeGuard[type[tuple[Any, ...]]]:
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
 
 
+def is_kernel(value: object) -> bool:
+    """Whether this is a kernel (`airoas.compile.Kernel`), whose `function` holds the code."""
+    return bool(getattr(type(value), "is_kernel", False))
+
+
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those of the lambdas, comprehensions and functions inside it."""
     yield code
@@ -93,7 +98,7 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
     queue: list[Any] = [(function, {})]
     while queue:
         value, below = queue.pop()
-        value = getattr(value, "function", value)
+        value = value.function if is_kernel(value) else value
         if isinstance(value, types.ModuleType) and not is_native(value):
             queue += [(getattr(value, name), deeper) for name, deeper in below.items() if hasattr(value, name)]
         elif isinstance(value, types.FunctionType) and not is_native(value) and id(value) not in seen:
@@ -158,11 +163,12 @@ def digest(value: object, below: Reads | None = None) -> str:
     def walk(item: Any, tree: Reads) -> None:
         if isinstance(item, (types.FunctionType, types.ModuleType, type)):
             if id(item) in seen and not isinstance(item, types.ModuleType):
-                return put("seen", seen[id(item)])
+                put("seen", seen[id(item)])
+                return
             seen[id(item)] = len(seen)
         item = getattr(item, "py_func", item)  # a function jitted by the user
-        item = getattr(item, "function", item) if hasattr(item, "is_kernel") else item
-        if item is None or isinstance(item, (bool, int, str, bytes, complex, np.generic)) and not isinstance(item, enum.Enum):
+        item = item.function if is_kernel(item) else item
+        if item is None or (isinstance(item, (bool, int, str, bytes, complex, np.generic)) and not isinstance(item, enum.Enum)):
             put(type(item).__name__, repr(item))
         elif isinstance(item, float):
             put("float", item.hex())
@@ -185,10 +191,10 @@ def digest(value: object, below: Reads | None = None) -> str:
         elif isinstance(item, (type, types.BuiltinFunctionType, np.ufunc)) and is_native(item):
             put("native", getattr(item, "__module__", ""), item.__name__)
         elif is_namedtuple(item):
-            put("namedtuple", item.__name__, item._fields, sorted(annotations(item).items()))  # type: ignore[attr-defined]
+            put("namedtuple", item.__name__, item._fields, sorted(field_kinds(item).items()))  # type: ignore[attr-defined]
             walk(tuple(item._field_defaults.items()), {})  # type: ignore[attr-defined]
-        elif isinstance(item, enum.EnumMeta):
-            put("enum", item.__name__, [(member.name, repr(member.value)) for member in item])  # type: ignore[attr-defined]
+        elif isinstance(item, type) and issubclass(item, enum.Enum):
+            put("enum", item.__name__, [(name, repr(member.value)) for name, member in item.__members__.items()])
         elif isinstance(item, enum.Enum):
             walk(type(item), {})
             put(item.name)
@@ -197,7 +203,8 @@ def digest(value: object, below: Reads | None = None) -> str:
         elif isinstance(item, types.FunctionType):
             put("function", item.__name__)
             if is_native(item):
-                return put(item.__module__)
+                put(item.__module__)
+                return
             walk_code(item.__code__)
             walk(item.__defaults__, {})
             walk(tuple(sorted((item.__kwdefaults__ or {}).items())), {})
@@ -213,7 +220,7 @@ def digest(value: object, below: Reads | None = None) -> str:
     return text.hexdigest()
 
 
-def annotations(record: type) -> dict[str, str]:
+def field_kinds(record: type) -> dict[str, str]:
     """Field name -> kind of a NamedTuple: float, int, bool, or the annotation's own text."""
     kinds = {}
     for name, hint in getattr(record, "__annotations__", {}).items():

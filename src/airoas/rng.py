@@ -152,9 +152,7 @@ def _word(part: object) -> int:
         return int(part) & _MASK
     if isinstance(part, str):
         return int.from_bytes(hashlib.blake2b(part.encode(), digest_size=8, person=b"airoas").digest(), "little")
-    raise OptionError(
-        f"a seed or key must be an integer or a string, not {type(part).__name__}", "write stream(0, 'world', 7), say."
-    )
+    raise OptionError(f"a seed or key must be an integer or a string, not {type(part).__name__}", "write stream(0, 'world', 7), say.")
 
 
 def stream(seed: int, *key: int | str) -> Rng:
@@ -170,7 +168,7 @@ def stream(seed: int, *key: int | str) -> Rng:
 # --- the same generator inside compiled code ---
 
 
-class RngType(types.Type):  # type: ignore[misc]
+class RngType(types.Type):
     """Numba's view of an Rng: a pointer to its four words. A type of its own keeps its methods off users' tuples."""
 
     def __init__(self) -> None:
@@ -182,34 +180,34 @@ _WORD = ir.IntType(64)
 
 
 @register_model(RngType)
-class _RngModel(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, manager, kind):  # type: ignore[no-untyped-def]
+class _RngModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
 @typeof_impl.register(Rng)
-def _typeof_rng(value, context):  # type: ignore[no-untyped-def]
+def _typeof_rng(value, context):
     return rng_type
 
 
 @unbox(RngType)
-def _unbox_rng(kind, value, c):  # type: ignore[no-untyped-def]
+def _unbox_rng(kind, value, c):
     address = c.pyapi.object_getattr_string(value, "_address")
     pointer = c.builder.inttoptr(c.pyapi.long_as_ulonglong(address), _WORD.as_pointer())
     c.pyapi.decref(address)
     return NativeValue(pointer)
 
 
-def _slots(builder, pointer):  # type: ignore[no-untyped-def]
+def _slots(builder, pointer):
     return [builder.gep(pointer, [ir.Constant(_WORD, k)], inbounds=True) for k in range(4)]
 
 
 @intrinsic
-def _next_word(context, rng):  # type: ignore[no-untyped-def]
+def _next_word(context, rng):
     """One step of xoshiro256++."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        def rotate(x, k):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
+        def rotate(x, k):
             return builder.or_(builder.shl(x, _WORD(k)), builder.lshr(x, _WORD(64 - k)))
 
         slots = _slots(builder, arguments[0])
@@ -227,8 +225,8 @@ def _next_word(context, rng):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _set_words(context, rng, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+def _set_words(context, rng, w0, w1, w2, w3):
+    def emit(context, builder, signature, arguments):
         for slot, word in zip(_slots(builder, arguments[0]), arguments[1:], strict=True):
             builder.store(word, slot)
         return context.get_dummy_value()
@@ -241,25 +239,25 @@ _U27, _U30, _U31, _U64 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 
 
 @register_jitable
-def _mix64_native(x):  # type: ignore[no-untyped-def]
+def _mix64_native(x):
     x = (x ^ (x >> _U30)) * _U_MIX1
     x = (x ^ (x >> _U27)) * _U_MIX2
     return x ^ (x >> _U31)
 
 
 @register_jitable
-def _absorb_native(h, key):  # type: ignore[no-untyped-def]
+def _absorb_native(h, key):
     return _mix64_native((h + _U_GOLDEN) ^ _mix64_native(np.uint64(key) ^ _U_MIX2))
 
 
 @overload_method(RngType, "bits")
-def _bits(self, k):  # type: ignore[no-untyped-def]
+def _bits(self, k):
     return lambda self, k: np.int64(_next_word(self) >> (_U64 - np.uint64(k)))
 
 
 @overload_method(RngType, "reseed")
-def _reseed(self, seed, i, j):  # type: ignore[no-untyped-def]
-    def reseed(self, seed, i, j):  # type: ignore[no-untyped-def]
+def _reseed(self, seed, i, j):
+    def reseed(self, seed, i, j):
         h = _absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j)
         w0 = h + _U_GOLDEN
         w1 = w0 + _U_GOLDEN
@@ -271,15 +269,15 @@ def _reseed(self, seed, i, j):  # type: ignore[no-untyped-def]
 
 
 @overload_method(RngType, "uniform")
-def _uniform(self):  # type: ignore[no-untyped-def]
+def _uniform(self):
     return Rng.uniform
 
 
 @overload_method(RngType, "normal")
-def _normal(self):  # type: ignore[no-untyped-def]
+def _normal(self):
     return Rng.normal
 
 
 @overload_method(RngType, "integer")
-def _integer(self, n: int):  # type: ignore[no-untyped-def]
+def _integer(self, n: int):
     return Rng.integer

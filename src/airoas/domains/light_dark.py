@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from airoas.errors import OptionError
+import numpy as np
+
+from airoas.errors import BeliefError, OptionError
 from airoas.protocol import model
 from airoas.rng import Rng
 
 LEFT, STOP, RIGHT = 0, 1, 2
+GOAL = 1.0
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+_LOWEST_CUT, _HIGHEST_CUT = -10, 15
 
 
 class State(NamedTuple):
@@ -30,11 +34,17 @@ class LightDark(NamedTuple):
     light: float = 5.0
     discount: float = 0.9
 
-    max_steps = 50
+    @property
+    def max_steps(self) -> int:
+        return 50
 
     def prepare(self) -> dict[str, Any]:
-        if not self.step_size > 0.0:
-            raise OptionError(f"LightDark(step_size={self.step_size})", "step_size must be above 0.")
+        if not 0.0 < self.step_size < math.inf:
+            raise OptionError(f"LightDark(step_size={self.step_size})", "step_size must be above 0 and finite.")
+        if not math.isfinite(self.light):
+            raise OptionError(f"LightDark(light={self.light})", "light must be a finite position.")
+        if not 0.0 < self.discount <= 1.0:
+            raise OptionError(f"LightDark(discount={self.discount})", "discount must be above 0 and at most 1.")
         return {}
 
     def actions(self) -> tuple[str, ...]:
@@ -51,7 +61,7 @@ class LightDark(NamedTuple):
         if s.stopped:
             return s, 0.0
         if a == STOP:
-            return State(s.y, 1), 10.0 if abs(s.y) < 1.0 else -10.0
+            return State(s.y, 1), 10.0 if abs(s.y) < GOAL else -10.0
         return State(s.y + (a - STOP) * self.step_size, 0), 0.0
 
     def observe(self, s: State, a: int, rng: Rng) -> Reading:
@@ -64,3 +74,116 @@ class LightDark(NamedTuple):
 
     def is_terminal(self, s: State) -> bool:
         return s.stopped > 0
+
+    def cell(self, s: State) -> int:
+        """The unit bin of y between the cut points -10, -9, .., 15: 27 bins with the two beyond them."""
+        if s.y < _LOWEST_CUT:
+            return 0
+        if s.y >= _HIGHEST_CUT:
+            return _HIGHEST_CUT - _LOWEST_CUT + 1
+        return math.floor(s.y) - _LOWEST_CUT + 1
+
+    def mutate(self, s: State, o: Reading, a: int, rng: Rng) -> State:
+        """A walk as wide as the sensor's noise where the reading lies: the width ignores s, so the walk is symmetric."""
+        return State(s.y + self.noise(o.y) * rng.normal(), s.stopped)
+
+    def mutate_literal(self, s: State, o: Reading, a: int, rng: Rng) -> State:
+        """Paper: Alg. 5, a normal step of variance |y - o|; the reading itself lies in the state space."""
+        return State(s.y + math.sqrt(abs(s.y - o.y)) * rng.normal(), s.stopped)
+
+    # No `step_logpdf`: moves are exact, so the transition is a point mass and has no density on y.
+
+    def exact_initial(self) -> tuple[np.ndarray, np.ndarray]:
+        """The initial belief on a grid of y: steps of 0.002, a fifth of the finest sensor noise, over six deviations."""
+        y = np.linspace(-16.0, 20.0, 18001)
+        z = (y - 2.0) / 3.0
+        weights = np.exp(-0.5 * z * z)
+        return np.column_stack((y, np.zeros_like(y))), weights / weights.sum()
+
+    def exact_update(self, states: np.ndarray, log_weights: np.ndarray, a: int, o: Reading) -> tuple[np.ndarray, np.ndarray]:
+        """The posterior on the shifted grid: since moves are exact, every point goes where it goes in `step`."""
+        y, stopped = states[:, 0], states[:, 1]
+        if stopped.all():
+            raise BeliefError("every state of the belief has stopped", "start a new episode: nothing happens after `stop`.")
+        if a == STOP:
+            moved = np.column_stack((y, np.ones_like(y)))
+        else:
+            moved = np.column_stack((y + np.where(stopped > 0.0, 0.0, (a - STOP) * self.step_size), stopped))
+        sd = abs(moved[:, 0] - self.light) / math.sqrt(2.0) + 0.01
+        z = (o[0] - moved[:, 0]) / sd
+        # A state that had stopped before cannot be where the episode goes on.
+        log_weights = np.where(stopped > 0.0, -np.inf, log_weights - 0.5 * z * z - np.log(sd))
+        top = log_weights.max()
+        if not math.isfinite(top):
+            raise BeliefError(f"no state of the belief allows the reading {o[0]}", "give a finite reading, and a belief with weight on it.")
+        return moved, log_weights - top - math.log(np.exp(log_weights - top).sum())
+
+    def describe(self) -> tuple[str, int, str]:
+        return "continuous", 3, "continuous"
+
+    def draw(self, axis: Any, s: State | None, belief: Any) -> None:
+        low, high = _window(s, belief)
+        y = np.linspace(low, high, 400)
+        sd = abs(y - self.light) / math.sqrt(2.0) + 0.01
+        shade = axis.imshow(sd[None, :], extent=(low, high, 0.0, 1.0), aspect="auto", cmap=night(), vmin=0.0, vmax=8.0, zorder=0)
+        bar = axis.inset_axes((1.02, 0.0, 0.03, 1.0))
+        axis.figure.colorbar(shade, cax=bar, label="standard deviation of a reading", extend="max")
+        axis.axvspan(-GOAL, GOAL, facecolor="none", edgecolor="#009E73", hatch="//", linewidth=1.5, label="goal: stop here")
+        top = 1.0
+        if belief is not None:
+            weights, edges = np.histogram(belief.states[:, 0], bins=120, range=(low, high), weights=belief.weights)
+            top = max(float(weights.max()), 1e-9)
+            axis.stairs(weights, edges, fill=True, color="#0072B2", alpha=0.85, label="belief", zorder=2)
+        if s is not None:
+            axis.scatter(
+                [s[0]], [0.03 * top], s=220.0, marker="*", c="#D55E00", edgecolors="white", clip_on=False, zorder=4, label="true position"
+            )
+        shade.set_extent((low, high, 0.0, 1.15 * top))
+        axis.set(xlim=(low, high), ylim=(0.0, 1.15 * top), xlabel=f"position y (light at {self.light:g})", ylabel="probability per bin")
+        axis.legend(loc="upper left", framealpha=0.9)
+
+    def text(self, s: State | None, belief: Any) -> str:
+        low, high = _window(s, belief)
+        columns = 72
+        marks = [" "] * columns
+
+        def column(y: float) -> int:
+            return min(columns - 1, max(0, int((y - low) / (high - low) * columns)))
+
+        for k in range(column(-GOAL), column(GOAL) + 1):
+            marks[k] = "="
+        marks[column(self.light)] = "L"
+        lines = []
+        if belief is not None:
+            weights, _ = np.histogram(belief.states[:, 0], bins=columns, range=(low, high), weights=belief.weights)
+            levels = np.ceil(9.0 * weights / max(float(weights.max()), 1e-300)).astype(int)
+            lines.append("".join(" .:-=+*#%@"[level] for level in levels))
+        if s is not None:
+            marks[column(s[0])] = "o"
+        lines += ["".join(marks), f"{f'y = {low:.1f}':<{columns - 8}}{high:8.1f}", "= goal   L light   o true position"]
+        if belief is not None:
+            mean = float(belief.weights @ belief.states[:, 0])
+            spread = math.sqrt(float(belief.weights @ (belief.states[:, 0] - mean) ** 2))
+            inside = float(belief.weights[abs(belief.states[:, 0]) < GOAL].sum())
+            lines.append(f"belief: y = {mean:.3f} +- {spread:.3f}, in the goal with probability {inside:.3f}")
+        if s is not None:
+            lines.append(f"true:   y = {s[0]:.3f}{', stopped' if s[1] else ''}")
+        return "\n".join(lines)
+
+
+def _window(s: State | None, belief: Any) -> tuple[float, float]:
+    """What to show of the axis: -8 to 10, more where the state or the bulk of the belief lies beyond."""
+    low, high = -8.0, 10.0
+    if belief is not None:
+        weighty = belief.states[belief.weights > 1e-4 * belief.weights.max(), 0]
+        low, high = min(low, float(weighty.min())), max(high, float(weighty.max()))
+    if s is not None:
+        low, high = min(low, s[0] - 1.0), max(high, s[0] + 1.0)
+    return low, high
+
+
+def night() -> Any:
+    """The colours of a sensor's noise: a pale yellow where it sees, a light grey where it does not."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("night", ["#FFF3B0", "#F4F1E4", "#D9DCE1", "#BFC4CC"])

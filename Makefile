@@ -1,0 +1,34 @@
+# From a bare Python: `make run` and `make test` create .venv and install what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test laws lint bench pictures wheel clean
+run: $(READY)
+	$(BIN)/airoas run light-dark-1.0 random --episodes 100 --seed 0
+
+test: $(READY)
+	$(BIN)/pytest -n auto -m "not law"
+
+laws: $(READY)
+	$(BIN)/pytest -n auto -m law
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+wheel: $(READY)
+	$(BIN)/python -m build
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[plot]" --group dev
+	touch $(READY)
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,401 @@
+// The yardstick of the speed benchmarks: the same random numbers and the same domains in straightforward C++.
+//
+//   reference TASK SEED COUNT   ->   "CPU-seconds total steps", the total as a hexadecimal float
+//
+// TASK is a kind of draw (uniform, normal, integer, reseed), a domain (random rollouts), or a domain with "+observe".
+// It must be compiled with -ffp-contract=off: a fused multiply-add would change last bits.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+using std::int64_t;
+using std::uint64_t;
+
+// --- random streams ---
+
+constexpr uint64_t GOLDEN = 0x9E3779B97F4A7C15, MIX1 = 0xBF58476D1CE4E5B9, MIX2 = 0x94D049BB133111EB;
+constexpr double TAIL = 3.654152885361009;
+
+struct Ziggurat {
+    int64_t inside[256];
+    double width[256], curve[257];
+
+    Ziggurat() {
+        auto height = [](double x) { return std::exp(-0.5 * x * x); };
+        const double area = TAIL * height(TAIL) + std::sqrt(M_PI / 2.0) * std::erfc(TAIL / std::sqrt(2.0));
+        double edges[257] = {0.0, TAIL};
+        for (int i = 2; i < 256; i++) edges[i] = std::sqrt(-2.0 * std::log(area / edges[i - 1] + height(edges[i - 1])));
+        const double base = area / height(TAIL), scale = 4503599627370496.0;
+        inside[0] = int64_t(TAIL / base * scale), width[0] = base / scale, curve[0] = height(TAIL);
+        for (int i = 1; i < 256; i++)
+            inside[i] = int64_t(edges[i + 1] / edges[i] * scale), width[i] = edges[i] / scale, curve[i] = height(edges[i]);
+        curve[256] = 1.0;
+    }
+};
+
+static const Ziggurat ziggurat;
+
+static inline uint64_t mix64(uint64_t x) {
+    x = (x ^ (x >> 30)) * MIX1;
+    x = (x ^ (x >> 27)) * MIX2;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t absorb(uint64_t h, uint64_t key) { return mix64((h + GOLDEN) ^ mix64(key ^ MIX2)); }
+
+struct Rng {
+    uint64_t s0, s1, s2, s3;
+
+    Rng(uint64_t seed, uint64_t key) { spread(absorb(absorb(0, seed), key)); }
+
+    void reseed(uint64_t seed, uint64_t i, uint64_t j) { spread(absorb(absorb(absorb(0, seed), i), j)); }
+
+    void spread(uint64_t h) {
+        s0 = mix64(h + GOLDEN), s1 = mix64(h + 2 * GOLDEN), s2 = mix64(h + 3 * GOLDEN), s3 = mix64(h + 4 * GOLDEN);
+    }
+
+    uint64_t next() {
+        auto rotate = [](uint64_t x, int k) { return x << k | x >> (64 - k); };
+        const uint64_t result = rotate(s0 + s3, 23) + s0, shifted = s1 << 17;
+        s2 ^= s0, s3 ^= s1, s1 ^= s2, s0 ^= s3, s2 ^= shifted, s3 = rotate(s3, 45);
+        return result;
+    }
+
+    double uniform() { return double(int64_t(next() >> 11)) * 1.1102230246251565e-16; }
+
+    int64_t integer(int64_t n) {
+        uint64_t product = (next() >> 32) * n;
+        if (uint32_t(product) < n) {
+            const uint64_t threshold = (4294967296 - n) % n;
+            while (uint32_t(product) < threshold) product = (next() >> 32) * n;
+        }
+        return product >> 32;
+    }
+
+    double normal() {
+        while (true) {
+            const uint64_t word = next() >> 3;
+            const int layer = word & 255;
+            const int64_t magnitude = word >> 9;
+            double x = magnitude * ziggurat.width[layer];
+            if (__builtin_expect(magnitude >= ziggurat.inside[layer], 0)) {
+                if (layer == 0) {
+                    double y;
+                    do {
+                        x = -std::log(1.0 - uniform()) / TAIL;
+                        y = -std::log(1.0 - uniform());
+                    } while (!(y + y > x * x));
+                    x += TAIL;
+                } else {
+                    const double low = ziggurat.curve[layer];
+                    if (low + uniform() * (ziggurat.curve[layer + 1] - low) >= std::exp(-0.5 * x * x)) continue;
+                }
+            }
+            return word & 256 ? -x : x;
+        }
+    }
+};
+
+// --- domains ---
+
+struct LightDark {
+    struct State { double y; bool stopped; };
+
+    int n_actions = 3;
+    double step_size = 1.0, light = 5.0, discount = 0.9;
+
+    State initial(Rng& rng) const { return {2.0 + 3.0 * rng.normal(), false}; }
+    bool terminal(const State& s) const { return s.stopped; }
+    bool legal(const State&, int) const { return true; }
+
+    double step(State& s, int a, Rng&) const {
+        if (a == 1) {
+            s.stopped = true;
+            return std::abs(s.y) < 1.0 ? 10.0 : -10.0;
+        }
+        s.y += (a - 1) * step_size;
+        return 0.0;
+    }
+
+    double observe(const State& s, int, Rng& rng) const {
+        return s.y + (std::abs(s.y - light) / std::sqrt(2.0) + 0.01) * rng.normal();
+    }
+};
+
+// An opponent that flees over free cells, shared by Tag and LaserTag. Directions: north, east, south, west.
+struct Pursuit {
+    struct State { int robot, opponent; bool tagged; };
+    struct Cell { int x, y; };
+
+    static constexpr int TAG = 4;
+    int n_actions = 5, n_cells;
+    double discount = 0.95;
+    std::vector<Cell> cells;
+    std::vector<std::array<int, 5>> next;       // [cell][way]: where a move ends, the cell itself where it is blocked; the fifth stays
+    std::vector<std::array<double, 5>> flight;  // [robot * n_cells + opponent][way]: cumulative probabilities of the opponent's ways
+
+    template <class Free>
+    Pursuit(std::vector<Cell> free_cells, Free is_free) : n_cells(free_cells.size()), cells(std::move(free_cells)) {
+        auto index = [&](int x, int y) {
+            for (int i = 0; i < n_cells; i++)
+                if (cells[i].x == x && cells[i].y == y) return i;
+            return -1;
+        };
+        constexpr int dx[] = {0, 1, 0, -1, 0}, dy[] = {1, 0, -1, 0, 0};
+        for (int i = 0; i < n_cells; i++) {
+            next.emplace_back();
+            for (int d = 0; d < 5; d++) {
+                const int x = cells[i].x + dx[d], y = cells[i].y + dy[d];
+                next[i][d] = is_free(x, y) ? index(x, y) : i;
+            }
+        }
+        for (const Cell& r : cells)
+            for (int t = 0; t < n_cells; t++) {
+                double sum = 0.0;
+                flight.emplace_back();
+                for (int d = 0; d < 4; d++) {
+                    const int side = (cells[t].x - r.x) * dx[d] + (cells[t].y - r.y) * dy[d];  // above 0: this way leads away
+                    if (next[t][d] != t) sum += side > 0 ? 0.4 : side == 0 ? 0.2 : 0.0;
+                    flight.back()[d] = sum;
+                }
+                flight.back()[4] = 1.0;
+            }
+    }
+
+    State initial(Rng& rng) const {
+        const int pair = rng.integer(n_cells * n_cells);
+        return {pair / n_cells, pair % n_cells, false};
+    }
+    bool terminal(const State& s) const { return s.tagged; }
+    bool legal(const State&, int) const { return true; }
+
+    double step(State& s, int a, Rng& rng) const {
+        if (a == TAG && s.robot == s.opponent) {
+            s.tagged = true;
+            return 10.0;
+        }
+        const auto& upto = flight[s.robot * n_cells + s.opponent];
+        const double u = rng.uniform();
+        int way = 0;
+        while (u >= upto[way]) way++;
+        s.opponent = next[s.opponent][way];
+        s.robot = next[s.robot][a];
+        return a == TAG ? -10.0 : -1.0;
+    }
+};
+
+struct Tag : Pursuit {
+    static bool is_free(int x, int y) { return (y >= -4 && y <= -3 && x >= 0 && x < 10) || (y > -3 && y <= 0 && x >= 5 && x < 8); }
+
+    static std::vector<Cell> floor() {
+        std::vector<Cell> cells;
+        for (int row = 0; row < 5; row++)
+            for (int x = 0; x < 10; x++)
+                if (is_free(x, -row)) cells.push_back({x, -row});
+        return cells;
+    }
+
+    Tag() : Pursuit(floor(), is_free) {}
+
+    double observe(const State& s, int, Rng&) const { return s.robot == s.opponent ? n_cells : s.robot; }
+};
+
+struct LaserTag : Pursuit {
+    static constexpr int WIDTH = 11, HEIGHT = 7, GUIDE = 64;
+    std::vector<std::array<int, 8>> beams;    // [robot * n_cells + opponent][beam]: the number of a range, along an axis or a diagonal
+    double upto[WIDTH + HEIGHT][WIDTH] = {};  // [range][reading]: cumulative probabilities
+    int first[WIDTH + HEIGHT][GUIDE];         // [range][k]: the reading of u = k / GUIDE, from where the search starts
+
+    static bool is_free(int x, int y) {
+        static constexpr int obstacles[8][2] = {{3, 1}, {6, 4}, {10, 4}, {10, 5}, {2, 6}, {6, 6}, {1, 7}, {5, 7}};
+        for (auto& o : obstacles)
+            if (o[0] == x && o[1] == y) return false;
+        return x >= 1 && x <= 11 && y >= 1 && y <= 7;
+    }
+
+    static std::vector<Cell> floor() {
+        std::vector<Cell> cells;
+        for (int y = 1; y <= 7; y++)
+            for (int x = 1; x <= 11; x++)
+                if (is_free(x, y)) cells.push_back({x, y});
+        return cells;
+    }
+
+    LaserTag() : Pursuit(floor(), is_free) {
+        constexpr int ways[8][2] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}, {1, 1}, {1, -1}, {-1, -1}, {-1, 1}};
+        for (const Cell& r : cells)
+            for (const Cell& o : cells) {
+                beams.emplace_back();
+                for (int b = 0; b < 8; b++) {
+                    int x = r.x + ways[b][0], y = r.y + ways[b][1], clear = 0;
+                    for (; is_free(x, y) && !(x == o.x && y == o.y); x += ways[b][0], y += ways[b][1]) clear++;
+                    beams.back()[b] = clear + (b < 4 ? 0 : WIDTH);
+                }
+            }
+        auto beyond = [](double x) { return std::erfc(x / (2.5 * std::sqrt(2.0))); };  // P(|noise| > x)
+        for (int i = 0; i < WIDTH + HEIGHT; i++) {
+            const double d = i < WIDTH ? i + 1 : std::sqrt(2.0) * (i - WIDTH + 1);
+            double sum = 0.0;
+            for (int z = 0; z < WIDTH; z++) {
+                if (z < d) sum += beyond(d - std::min(d, z + 1.0)) - (z ? beyond(d - z) : 0.0);
+                upto[i][z] = z + 1 < d ? sum : 1.0;
+            }
+            for (int k = 0; k < GUIDE; k++) {
+                int z = 0;
+                while (upto[i][z] <= double(k) / GUIDE) z++;
+                first[i][k] = z;
+            }
+        }
+    }
+
+    std::array<int, 8> readings(const State& s, Rng& rng) const {
+        if (s.robot == s.opponent) return {-1, -1, -1, -1, -1, -1, -1, -1};
+        std::array<int, 8> seen;
+        const auto& range = beams[s.robot * n_cells + s.opponent];
+        for (int b = 0; b < 8; b++) {
+            const double u = rng.uniform();
+            int z = first[range[b]][int(u * GUIDE)];
+            while (u >= upto[range[b]][z]) z++;
+            seen[b] = z;
+        }
+        return seen;
+    }
+
+    double observe(const State& s, int, Rng& rng) const {
+        int sum = 0;
+        for (int z : readings(s, rng)) sum += z;
+        return sum;
+    }
+};
+
+struct RockSample {
+    struct State { int x, y, good; };  // `good` has a bit per rock; x == size after the exit
+
+    static constexpr int SIZE = 11, ROCKS = 11, SAMPLE = 4;
+    int n_actions = 5 + ROCKS;
+    double discount = 0.95;
+    std::array<std::array<int, 2>, ROCKS> rocks{{{0, 3}, {0, 7}, {1, 8}, {2, 4}, {3, 3}, {3, 8}, {4, 3}, {5, 8}, {6, 1}, {9, 3}, {9, 9}}};
+    int rock_at[SIZE][SIZE];                   // -1 where there is none
+    double accuracy[SIZE + 1][SIZE][ROCKS];
+
+    RockSample() {
+        for (auto& column : rock_at)
+            for (int& rock : column) rock = -1;
+        for (int i = 0; i < ROCKS; i++) rock_at[rocks[i][0]][rocks[i][1]] = i;
+        for (int x = 0; x <= SIZE; x++)
+            for (int y = 0; y < SIZE; y++)
+                for (int i = 0; i < ROCKS; i++) {
+                    const double dx = x - rocks[i][0], dy = y - rocks[i][1];
+                    accuracy[x][y][i] = 0.5 * (1.0 + std::exp2(-std::sqrt(dx * dx + dy * dy) / 20.0));
+                }
+    }
+
+    State initial(Rng& rng) const { return {0, SIZE / 2, int(rng.integer(1 << ROCKS))}; }
+    bool terminal(const State& s) const { return s.x == SIZE; }
+    bool legal(const State& s, int a) const { return a != SAMPLE || rock_at[s.x][s.y] >= 0; }
+
+    double step(State& s, int a, Rng&) const {
+        switch (a) {
+            case 0: s.y = std::min(s.y + 1, SIZE - 1); return 0.0;
+            case 1: return ++s.x == SIZE ? 10.0 : 0.0;
+            case 2: s.y = std::max(s.y - 1, 0); return 0.0;
+            case 3: s.x = std::max(s.x - 1, 0); return 0.0;
+            case SAMPLE: {
+                const int bit = 1 << rock_at[s.x][s.y];
+                const double reward = s.good & bit ? 10.0 : -10.0;
+                s.good &= ~bit;
+                return reward;
+            }
+            default: return 0.0;
+        }
+    }
+
+    double observe(const State& s, int a, Rng& rng) const {
+        if (a <= SAMPLE) return 2;
+        const int rock = a - SAMPLE - 1;
+        const bool truthful = rng.uniform() < accuracy[s.x][s.y][rock];
+        return (s.good >> rock & 1) == truthful;
+    }
+};
+
+// --- measurements ---
+
+struct Result { double total; int64_t steps; };
+
+template <bool observed, class Model>
+static Result rollouts(const Model& model, uint64_t seed, int64_t count) {
+    Rng rng(seed, 0);
+    double total = 0.0;
+    int64_t steps = 0;
+    for (int64_t i = 0; i < count; i++) {
+        auto s = model.initial(rng);
+        double weight = 1.0, sum = 0.0;
+        for (int depth = 0; depth < 100 && !model.terminal(s); depth++) {
+            int a;
+            do a = rng.integer(model.n_actions);
+            while (!model.legal(s, a));
+            sum += weight * model.step(s, a, rng);
+            if constexpr (observed) sum += model.observe(s, a, rng);
+            weight *= model.discount;
+            steps++;
+        }
+        total += sum;
+    }
+    return {total, steps};
+}
+
+template <class Draw>
+static Result draws(uint64_t seed, int64_t count, Draw draw) {
+    Rng rng(seed, 0);
+    double total = 0.0;
+    for (int64_t i = 0; i < count; i++) total += draw(rng, i);
+    return {total, count};
+}
+
+template <class Model>
+static Result simulate(bool observed, uint64_t seed, int64_t count) {
+    static const Model model;
+    return observed ? rollouts<true>(model, seed, count) : rollouts<false>(model, seed, count);
+}
+
+static double cpu_seconds() {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+static Result measure(const std::string& task, uint64_t seed, int64_t count) {
+    if (task == "uniform") return draws(seed, count, [](Rng& rng, int64_t) { return rng.uniform(); });
+    if (task == "normal") return draws(seed, count, [](Rng& rng, int64_t) { return rng.normal(); });
+    if (task == "integer") return draws(seed, count, [](Rng& rng, int64_t) { return double(rng.integer(7)); });
+    if (task == "reseed")
+        return draws(seed, count, [seed](Rng& rng, int64_t i) {
+            rng.reseed(seed, i, 3);
+            asm volatile("" : : "r"(&rng) : "memory");  // all four words are wanted, not only those that one draw reads
+            return rng.uniform();
+        });
+    const bool observed = task.find('+') != std::string::npos;
+    const std::string domain = task.substr(0, task.find('+'));
+    if (domain == "light-dark") return simulate<LightDark>(observed, seed, count);
+    if (domain == "tag") return simulate<Tag>(observed, seed, count);
+    if (domain == "laser-tag") return simulate<LaserTag>(observed, seed, count);
+    if (domain == "rock-sample") return simulate<RockSample>(observed, seed, count);
+    std::fprintf(stderr, "no task %s\n", task.c_str());
+    std::exit(2);
+}
+
+int main(int count, char** words) {
+    if (count != 4) return std::fprintf(stderr, "usage: reference TASK SEED COUNT\n"), 2;
+    measure(words[1], 1, 1);  // tables are made before the clock starts
+    const double start = cpu_seconds();
+    const Result result = measure(words[1], std::strtoull(words[2], nullptr, 10), std::atoll(words[3]));
+    std::printf("%.9f %a %lld\n", cpu_seconds() - start, result.total, (long long)result.steps);
+}

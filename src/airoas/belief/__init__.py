@@ -1,0 +1,1 @@
+"""Beliefs: weighted particles, their resampling, and the filters that move them from step to step."""

@@ -1,0 +1,151 @@
+"""`simulate`: the one loop of acting, observing and updating."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from airoas.belief import filter as filters
+from airoas.belief.particles import Particles, _checked
+from airoas.compile import kernel
+from airoas.errors import ModelError, OptionError
+from airoas.planners.base import Decision, Planner
+from airoas.rng import Rng, stream
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn: what was decided, what happened, what was believed afterwards."""
+
+    action: Any
+    observation: tuple[Any, ...]
+    reward: float
+    state: tuple[Any, ...]
+    """The true state arrived in."""
+    decision: Decision
+    update_seconds: float
+    mean: np.ndarray
+    """Mean of the belief after the update [size]."""
+    std: np.ndarray
+    ess: float
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A finished episode. `print(episode)` is a table of its steps."""
+
+    model: Any
+    seed: int
+    filter: str
+    start: tuple[Any, ...]
+    trace: tuple[Step, ...] = field(repr=False)
+    discounted_return: float
+    return_: float
+    terminated: bool
+    """Whether a terminal state was reached (otherwise the step limit ended it)."""
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace)
+
+    def action_name(self, action: Any) -> str:
+        """The name of an action, or its numbers where actions are continuous."""
+        names = self.model.action_names
+        return names[action] if names else _numbers(action)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=f"{self.model}, seed {self.seed}, {self.filter} filter, start {_numbers(self.start)}", title_justify="left")
+        for column in ("step", "action", "observation", "reward", "belief mean", "belief sd", "ESS", "plan ms"):
+            table.add_column(column, justify="left" if column in ("action", "observation") else "right")
+        for t, step in enumerate(self.trace):
+            table.add_row(
+                str(t),
+                self.action_name(step.action),
+                _numbers(step.observation),
+                f"{step.reward:g}",
+                _numbers(step.mean),
+                _numbers(step.std),
+                f"{step.ess:.0f}",
+                f"{1e3 * step.decision.stats.seconds:.1f}",
+            )
+        text = io.StringIO()
+        console = Console(file=text, width=140)
+        console.print(table)
+        end = "terminal state reached" if self.terminated else "step limit reached"
+        console.print(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
+        return text.getvalue().rstrip()
+
+
+def _numbers(values: Any) -> str:
+    return " ".join(f"{float(x):.4g}" for x in values)
+
+
+def simulate(
+    model: Any,
+    planner: Planner,
+    seed: int,
+    filter: str = "auto",
+    particles: int = 10_000,
+    max_steps: int | None = None,
+) -> Episode:
+    """Run one episode: plan, act, observe, update, until a terminal state or `max_steps` (default: the model's own).
+
+    World, planner and filter draw from streams of their own, so that the world is the same for every planner.
+    """
+    method = filters.choose_method(_checked(model), filter)
+    limit = model.max_steps if max_steps is None else max_steps
+    if limit < 1:
+        raise OptionError(f"max_steps is {limit}", "allow at least 1 step.")
+    if particles < 1:
+        raise OptionError(f"particles is {particles}", "use at least 1.")
+    shapes = model.shapes
+    states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))
+    _begin(model, states, stream(seed, "world"))
+    start = model.from_row("state", states[0])
+    belief = filters.start(model, method, particles, stream(seed, "filter"))
+    trace: list[Step] = []
+    discounted = plain = 0.0
+    weight = 1.0
+    terminated = bool(model.is_terminal(start))
+    while not terminated and len(trace) < limit:
+        t = len(trace)
+        decision = planner.plan(model, belief, stream(seed, "planner", t))
+        reward, terminated = _advance(model, states, observations, model.row("action", decision.action), stream(seed, "world", t))
+        if not np.isfinite(reward):
+            raise ModelError(f"gave the reward {reward} at step {t}", "return finite rewards.", where=f"{type(model).__name__}.step")
+        discounted += weight * reward
+        plain += reward
+        weight *= model.discount
+        observation = model.from_row("observation", observations[0])
+        begun = time.perf_counter()
+        if not terminated:
+            belief = filters.update(model, belief, decision.action, observation, stream(seed, "filter", t), method)
+        trace.append(_record(model, states, observation, reward, decision, belief, time.perf_counter() - begun))
+    return Episode(model, seed, method, start, tuple(trace), discounted, plain, bool(terminated))
+
+
+def _record(model: Any, states: np.ndarray, observation: Any, reward: float, decision: Decision, belief: Particles, seconds: float) -> Step:
+    state = model.from_row("state", states[0])
+    return Step(decision.action, observation, reward, state, decision, seconds, belief.mean(), belief.std(), belief.ess)
+
+
+@kernel
+def _begin(model: Any, states: Any, rng: Any) -> None:
+    model.write_state(states, 0, model.initial(rng))
+
+
+@kernel
+def _advance(model: Any, states: Any, observations: Any, actions: Any, rng: Rng) -> tuple[float, bool]:
+    """Move the true state in row 0 one step on."""
+    a = model.read_action(actions, 0)
+    s, reward = model.step(model.read_state(states, 0), a, rng)
+    model.write_state(states, 0, s)
+    model.write_observation(observations, 0, model.observe(s, a, rng))
+    return reward, model.is_terminal(s)

@@ -1,0 +1,1 @@
+"""Many episodes: running them and saying honestly how they went."""

@@ -1,0 +1,202 @@
+"""The model inside compiled code: a numba type whose attributes are the model's fields and methods."""
+
+from __future__ import annotations
+
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
+from numba.np.arrayobj import make_array, populate_array
+
+from airoas import content
+from airoas.link import link, mode, unnamed
+
+
+class Native:
+    """Mixin of what kernels take as an object with fields and methods: `native()` says how compiled code sees it."""
+
+    __slots__ = ()
+
+    def native(self) -> Handle:
+        raise TypeError("a Native has a handle")
+
+
+class Handle:
+    """What a dispatcher receives in a model's place: the fields that compiled code sees, and what the methods mean.
+
+    Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
+    """
+
+    __slots__ = ("_flat", "_kinds", "fields", "made")
+
+    def __init__(self, fields: dict[str, Any], made: NativeClass) -> None:
+        self.fields = fields  # keeps the arrays alive
+        self.made = made
+        self._flat = tuple(part for value in fields.values() for part in _flatten(value))
+        self._kinds: dict[str, ModelType] = {}
+
+    def kind(self, how: str) -> ModelType:
+        if how not in self._kinds:
+            self._kinds[how] = ModelType(self.made, how, tuple((name, numba.typeof(value)) for name, value in self.fields.items()))
+        return self._kinds[how]
+
+
+class NativeClass:
+    """The functions, constants and content of a model class, with its methods in every mode."""
+
+    def __init__(
+        self,
+        name: str,
+        functions: dict[str, python_types.FunctionType],
+        properties: dict[str, python_types.FunctionType],
+        constants: dict[str, Any],
+        check_methods: Callable[[ModelType, set[str]], None],
+    ) -> None:
+        self.name = name
+        self.functions = functions
+        self.properties = properties
+        self.constants = constants
+        self.check_methods = check_methods
+        try:
+            parts = {**functions, **{f"@{key}": value for key, value in properties.items()}, **constants}
+            self.digest = content.digest(tuple(sorted(parts.items(), key=lambda part: part[0])))
+            self.cacheable = True
+        except content.UnknownContentError:
+            self.digest = f"unnamed{next(unnamed)}"
+            self.cacheable = False
+        _classes.setdefault(self.digest, self)
+
+    def method(self, name: str, how: str) -> Any:
+        return link((self.functions.get(name) or self.properties[name]), how)
+
+
+_classes: dict[str, NativeClass] = {}
+
+
+class ModelType(types.Type):
+    """Numba's view of a model: the content of its class, the mode, and the types of its fields."""
+
+    def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.made = made
+        self.how = how
+        self.fields = dict(fields)
+        self.cacheable = made.cacheable
+        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({', '.join(f'{n}: {k}' for n, k in fields)})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
+
+    def flat(self) -> list[tuple[str, Any]]:
+        """The members of the native struct: numbers as they are, an array as its address and lengths."""
+        members: list[tuple[str, Any]] = []
+        for name, kind in self.fields.items():
+            if isinstance(kind, types.Array):
+                members.append((f"{name}:data", types.uintp))
+                members += [(f"{name}:{axis}", types.intp) for axis in range(kind.ndim)]
+            else:
+                members.append((name, kind))
+        return members
+
+
+def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
+    return ModelType(_classes[digest], how, fields)  # KeyError, that is a miss, where the class is not known
+
+
+def _flatten(value: Any) -> tuple[Any, ...]:
+    return (value.ctypes.data, *value.shape) if isinstance(value, np.ndarray) else (value,)
+
+
+@typeof_impl.register(Handle)
+def _typeof_handle(value: Handle, context: Any) -> ModelType:
+    return value.kind(mode())
+
+
+@register_model(ModelType)
+class _ModelStruct(models.StructModel):
+    def __init__(self, manager: Any, kind: ModelType) -> None:
+        super().__init__(manager, kind, kind.flat())
+
+
+@unbox(ModelType)
+def _unbox_model(kind: ModelType, value: Any, c: Any) -> NativeValue:
+    members = kind.flat()
+    struct = c.context.make_helper(c.builder, kind)
+    flat = c.pyapi.object_getattr_string(value, "_flat")
+    for position, (name, member) in enumerate(members):
+        item = c.unbox(member, c.pyapi.tuple_getitem(flat, position))
+        setattr(struct, name, item.value)
+    c.pyapi.decref(flat)
+    return NativeValue(struct._getvalue(), is_error=c.pyapi.c_api_error())
+
+
+class _MethodType(types.BoundFunction):
+    """A model's method: calls go straight to the jitted function."""
+
+    def get_impl_key(self, signature: Any) -> Any:
+        return self.template.dispatcher_type.get_impl_key(signature.as_function())
+
+
+register_model(_MethodType)(lambda manager, kind: manager[kind.this])
+
+
+@infer_getattr
+class _ModelAttributes(AttributeTemplate):
+    key = ModelType
+
+    def generic_resolve(self, model: ModelType, name: str) -> Any:
+        made = model.made
+        if name in model.fields:
+            return model.fields[name]
+        if name in made.functions:
+            jitted = types.Dispatcher(made.method(name, model.how))
+
+            class Method(AbstractTemplate):
+                key = (model, name)
+                dispatcher_type = jitted
+
+                def generic(self, arguments: Any, keywords: Any) -> Any:
+                    found = jitted.get_call_type(self.context, (model, *arguments), keywords)
+                    return found and found.as_method()
+
+            return _MethodType(Method, model)
+        if name in made.properties:
+            getter: Any = types.Dispatcher(made.method(name, model.how))
+            return getter.get_call_type(self.context, (model,), {}).return_type
+        if name in made.constants:
+            return self.context.resolve_value_type(made.constants[name])
+        return None
+
+
+@lower_getattr_generic(ModelType)
+def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, name: str) -> Any:
+    made = kind.made
+    if name in made.properties:
+        jitted = types.Dispatcher(made.method(name, kind.how))
+        signature = jitted.get_call_type(context.typing_context, (kind,), {})
+        call = context.get_function(jitted, signature)
+        context.add_linking_libs(builder, getattr(call, "libs", ()))
+        return call(builder, [value])
+    if name in made.constants:
+        return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
+    struct = context.make_helper(builder, kind, value=value)
+    member = kind.fields[name]
+    if not isinstance(member, types.Array):
+        return getattr(struct, name)
+    # The model outlives every call, so an array field needs no reference count: without a meminfo LLVM drops them all.
+    array = make_array(member)(context, builder)
+    itemsize = context.get_abi_sizeof(context.get_data_type(member.dtype))
+    lengths = [getattr(struct, f"{name}:{axis}") for axis in range(member.ndim)]
+    strides: list[Any] = []
+    step = context.get_constant(types.intp, itemsize)
+    for length in reversed(lengths):
+        strides.insert(0, step)
+        step = builder.mul(step, length)
+    data = builder.inttoptr(getattr(struct, f"{name}:data"), context.get_data_type(member.dtype).as_pointer())
+    populate_array(array, data=data, shape=lengths, strides=strides, itemsize=itemsize, meminfo=None)
+    return array._getvalue()

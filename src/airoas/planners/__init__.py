@@ -1,0 +1,6 @@
+"""The planners. Each is a frozen dataclass of options with `plan(model, belief, rng) -> Decision`."""
+
+from airoas.planners.base import Decision, Planner, Stats
+from airoas.planners.random import Random
+
+__all__ = ["Decision", "Planner", "Random", "Stats"]
