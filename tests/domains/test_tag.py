@@ -131,7 +131,6 @@ def test_observation_names_the_robot_cell_or_the_meeting():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"opponent": "clasic"}, "did you mean `classic`"),
         ({"opponent": "orig"}, "one of classic, modified"),
         ({"opponent": 3}, "one of classic, modified"),
         ({"flee": 1.2}, "from 0 to 1"),
@@ -142,7 +141,7 @@ def test_observation_names_the_robot_cell_or_the_meeting():
 def test_bad_parameters_are_refused_with_what_is_allowed(options, said):
     with pytest.raises(OptionError) as caught:
         Tag(**options)
-    assert said in str(caught.value).replace("Did", "did")
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("flee", [0.0, 1.0])
@@ -224,7 +223,7 @@ def count_steps(model, s, a, times, rng, counts):
 
 @pursuits
 def test_successor_step_logpdf_and_step_agree(model):
-    for number, s in enumerate(some_states(model)):
+    for number, s in enumerate(some_states(model, 17)):
         a = (NORTH, EAST, SOUTH, WEST, TAG)[number % 5]
         chances = np.zeros(model.n_states())
         for k in range(5):

@@ -28,8 +28,8 @@ class Particles:
     """[N], normalised, read-only; -inf for weight zero."""
 
     def __init__(self, states: Any, weights: Any = None, *, log_weights: Any = None) -> None:
-        rows = np.array(states, dtype=np.float64, ndmin=2)
-        if rows.ndim != 2 or len(rows) == 0:
+        rows = np.array(states, dtype=np.float64)
+        if rows.ndim != 2 or rows.size == 0:
             raise OptionError(f"states of shape {np.shape(states)} are no particles", "give an array [N, size] with N >= 1.")
         if weights is not None and log_weights is not None:
             raise OptionError("weights and log_weights are both given", "give one of them.")
@@ -105,12 +105,12 @@ class Particles:
     def load(cls, path: str | PathLike[str]) -> Particles:
         """What `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 if "format" not in stored or str(stored["format"]) != _FORMAT:
                     raise StoredDataError("is not a saved belief", "give a file written by Particles.save.", where=str(path))
                 return cls(stored["states"], log_weights=stored["log_weights"])
-        except (ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise StoredDataError(f"is damaged ({error})", "save the belief again.", where=str(path)) from None
+        except (ValueError, TypeError, KeyError, zipfile.BadZipFile, EOFError) as error:  # TypeError: a bare array
+            raise StoredDataError(f"is no saved belief, or damaged ({error})", "save the belief again.", where=str(path)) from None
 
     def __len__(self) -> int:
         return len(self.states)

@@ -1,0 +1,10 @@
+"""The shipped domains. `airoas list` shows their named instances."""
+
+from airoas.domains.laser_tag import LaserTag
+from airoas.domains.light_dark import LightDark
+from airoas.domains.light_dark_2d import LightDark2D, LightDark2DContinuous
+from airoas.domains.rock_sample import RockSample
+from airoas.domains.tag import Tag
+from airoas.domains.tiger import Tiger
+
+__all__ = ["LaserTag", "LightDark", "LightDark2D", "LightDark2DContinuous", "RockSample", "Tag", "Tiger"]

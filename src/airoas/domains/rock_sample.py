@@ -183,10 +183,12 @@ class RockSample(NamedTuple):
             raise BeliefError(f"no state of the belief allows the observation {seen} after {self.action_names[a]}", remedy)
         states, logs = np.column_stack((x, y, rocks, exited)).astype(np.float64)[possible], logs[possible]
         if a == SAMPLE:
-            states, group = np.unique(states, axis=0, return_inverse=True)
-            joined = np.full(len(states), -np.inf)
-            np.logaddexp.at(joined, group.ravel(), logs)
-            logs = joined
+            # One number for each state: unique rows would take ten times as long.
+            keys = (states[:, 0] * self.size + states[:, 1]).astype(np.int64) << self.n_rocks | states[:, 2].astype(np.int64)
+            _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+            joined = np.full(len(first), -np.inf)
+            np.logaddexp.at(joined, group, logs)
+            states, logs = states[first], joined
         return states, logs - logs.max() - math.log(np.exp(logs - logs.max()).sum())
 
     def describe(self) -> tuple[int, int, int]:
@@ -225,7 +227,14 @@ class RockSample(NamedTuple):
         where = s if s is not None else belief.states[np.argmax(belief.weights)] if belief is not None else None
         if where is not None:
             axis.scatter(
-                [where[0] + bool(where[3])], [where[1]], s=unit, c="#D55E00", marker=">", edgecolors="white", zorder=3, label="rover"
+                [where[0] + bool(where[3])],
+                [where[1]],
+                s=max(unit, 110.0),
+                c="#D55E00",
+                marker=">",
+                edgecolors="white",
+                zorder=3,
+                label="rover",
             )
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4, frameon=False, markerscale=min(1.0, n / 12))
 

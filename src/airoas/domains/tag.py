@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from airoas.domains.grid import State, classic_flight, flight, modified_flight, pursuit, tables
 from airoas.errors import OptionError
-from airoas.protocol import model, suggest
+from airoas.protocol import model
 from airoas.rng import Rng
 
 CELLS = tuple((x, 4 - row) for row in range(5) for x in (range(5, 8) if row < 3 else range(10)))
@@ -37,8 +37,7 @@ class Tag(NamedTuple):
 
     def prepare(self) -> dict[str, Any]:
         if self.opponent not in OPPONENTS:
-            remedy = f"{suggest(str(self.opponent), OPPONENTS)}it is one of {', '.join(OPPONENTS)}."
-            raise OptionError(f"Tag(opponent={self.opponent!r})", remedy)
+            raise OptionError(f"Tag(opponent={self.opponent!r})", f"opponent is one of {', '.join(OPPONENTS)}.")
         if not 0.0 <= self.flee <= 1.0:
             raise OptionError(f"Tag(flee={self.flee})", "flee is a probability, from 0 to 1.")
         room = tables(CELLS, (), (0, 0), (10, 5))

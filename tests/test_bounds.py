@@ -1,0 +1,90 @@
+"""Fully observable values against exact answers and against themselves."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import airoas
+from airoas.bounds import enumerate_model, mdp_q_values, mdp_values
+from airoas.domains import LightDark, Tag, Tiger
+
+
+@pytest.mark.parametrize(("opponent", "mean", "least"), [("classic", 2.15, -3.29), ("modified", -1.37, -5.78)])
+def test_tag_values_are_those_of_the_specification(opponent, mean, least):
+    values = mdp_values(Tag(opponent=opponent))
+    assert values[:-1].mean() == pytest.approx(mean, abs=0.005)
+    assert values.min() == pytest.approx(least, abs=0.005)
+    assert values.max() == pytest.approx(10.0)
+    assert values[-1] == 0.0  # the tagged state
+
+
+def test_tiger_seen_is_ten_every_step():
+    assert mdp_values(Tiger()) == pytest.approx([200.0, 200.0])
+
+
+def test_values_satisfy_bellmans_equation_and_bound_it_from_above():
+    model = Tag()
+    table, q = enumerate_model(model), mdp_q_values(model, 1e-9)
+    values = q.max(axis=1)
+    expected = table.rewards + model.discount * (table.probabilities * values[table.successors]).sum(axis=2)
+    residual = np.where(table.terminal[:, None], 0.0, expected) - q
+    assert np.abs(residual).max() < 1e-9
+    assert (q >= mdp_q_values(model, 1e-12) - 1e-12).all()
+
+
+@airoas.model
+class Ladder(NamedTuple):
+    """Climb or jump off: no `reward`, so it is averaged over simulated steps; action 1 is illegal at the bottom."""
+
+    discount: float = 0.5
+
+    def actions(self):
+        return ("climb", "jump")
+
+    def initial(self, rng):
+        return (0,)
+
+    def legal(self, s, a):
+        return a == 0 or s[0] > 0
+
+    def is_terminal(self, s):
+        return s[0] == 3
+
+    def step(self, s, a, rng):
+        if s[0] == 3:
+            return s, 0.0
+        return ((min(s[0] + 1, 2),), 0.0) if a == 0 else ((3,), 1.0 * s[0])
+
+    def observe(self, s, a, rng):
+        return (s[0],)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if o[0] == s[0] else -float("inf")
+
+    def n_states(self):
+        return 4
+
+    def index(self, s):
+        return s[0]
+
+    def state(self, i):
+        return (i,)
+
+    def successor(self, s, a, k):
+        if s[0] == 3:
+            return s, 1.0
+        return ((min(s[0] + 1, 2),), 1.0) if a == 0 else ((3,), 1.0)
+
+
+def test_illegal_actions_and_simulated_rewards():
+    assert airoas.check(Ladder).ok
+    q = mdp_q_values(Ladder())
+    assert q[0].tolist() == pytest.approx([0.5, -np.inf])  # climb, climb, jump: 0.25 * 2
+    assert q[2].tolist() == pytest.approx([1.0, 2.0])
+    assert q[3].tolist() == [0.0, 0.0]
+
+
+def test_a_model_that_is_not_finite_is_refused():
+    with pytest.raises(airoas.OptionError, match="enumerated"):
+        mdp_values(LightDark())
