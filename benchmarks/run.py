@@ -37,6 +37,7 @@ from airoas.domains.tag import Tag
 from airoas.rng import Rng, stream
 
 SOURCE = Path(__file__).with_name("reference.cpp")
+BUILD = Path(__file__).parents[1] / "build" / "benchmarks"
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off")
 DEPTH = 100
 MODELS: dict[str, Callable[[], Any]] = {
@@ -155,9 +156,9 @@ def build(folder: Path) -> Path | None:
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / "reference"
-            subprocess.run([compiler, *FLAGS, "-o", made, SOURCE], check=True)
-            made.replace(program)
+            fresh = Path(scratch) / "reference"
+            subprocess.run([compiler, *FLAGS, "-o", fresh, SOURCE], check=True)
+            fresh.replace(program)
     return program
 
 
@@ -275,21 +276,16 @@ def compiler_version() -> str | None:
 
 
 def ratio_table(results: list[Ratio]) -> Table:
-    table = Table(title="CPU time, ours / C++, same random numbers, equal totals")
+    table = Table(title="CPU time, ours / C++: same random numbers, equal totals", caption="observed steps draw an observation too")
     for heading in ("task", "median", "min", "max", "target", "ours ns", "C++ ns"):
         table.add_column(heading, justify="left" if heading == "task" else "right")
     for result in results:
-        style = "" if result.target is None else "green" if result.median <= result.target else "red"
-        target = "" if result.target is None else f"<= {result.target:.1f}"
-        figures = [f"{x:.2f}" for x in (result.median, min(result.ratios), max(result.ratios))]
-        table.add_row(
-            label(result.task),
-            f"[{style}]{figures[0]}[/]" if style else figures[0],
-            *figures[1:],
-            target,
-            f"{result.ours_ns:.1f}",
-            f"{result.cpp_ns:.1f}",
-        )
+        median, least, most = (f"{x:.2f}" for x in (result.median, min(result.ratios), max(result.ratios)))
+        target = ""
+        if result.target is not None:
+            target = f"<= {result.target:.1f}"
+            median = f"[{'green' if result.median <= result.target else 'red'}]{median}[/]"
+        table.add_row(label(result.task), median, least, most, target, f"{result.ours_ns:.1f}", f"{result.cpp_ns:.1f}")
     return table
 
 
@@ -316,9 +312,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter repetitions: a look, not a measurement")
     parser.add_argument("--json", metavar="FILE", type=Path, help="save the numbers and a description of the machine")
-    parser.add_argument(
-        "--build", metavar="DIR", type=Path, default=Path(__file__).parents[1] / "build" / "benchmarks", help="where the C++ program goes"
-    )
+    parser.add_argument("--build", metavar="DIR", type=Path, default=BUILD, help="where the C++ program goes")
     options = parser.parse_args()
     seconds, repetitions, processes = (0.05, 3, 1) if options.quick else (0.3, 9, 5)
     tasks = [*DRAWS, *(task for domain in MODELS for task in (domain, f"{domain}+observe"))]
@@ -348,11 +342,8 @@ def main() -> int:
     described = machine(compiler_version())
     console.print(", ".join(f"{key} {value}" for key, value in described.items()), style="dim", markup=False, highlight=False)
     if options.json:
-        saved = {
-            "machine": described,
-            "ratios": [{**r._asdict(), "median": r.median} for r in ratios],
-            "start": [s._asdict() for s in begun],
-        }
+        numbers = {"ratios": [{**r._asdict(), "median": r.median} for r in ratios], "start": [s._asdict() for s in begun]}
+        saved = {"machine": described, **numbers}
         options.json.write_text(json.dumps(saved, indent=2) + "\n")
     return 0
 

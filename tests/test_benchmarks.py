@@ -38,8 +38,6 @@ def test_draws_agree(bench: ModuleType, program: Path, draw: str) -> None:
 @pytest.mark.parametrize("observed", ["", "+observe"])
 @pytest.mark.parametrize("domain", ["light-dark", "tag", "rock-sample", "laser-tag"])
 def test_rollouts_agree(bench: ModuleType, program: Path, domain: str, observed: str) -> None:
-    if domain not in bench.MODELS:
-        pytest.skip(f"no {domain} in benchmarks/run.py yet")
     for seed in range(3):
         bench.check(program, f"{domain}{observed}", seed, 300)
 
@@ -48,3 +46,8 @@ def test_disagreement_is_an_error(bench: ModuleType, program: Path, monkeypatch:
     monkeypatch.setitem(bench.MODELS, "light-dark", lambda: bench.LightDark(step_size=0.5))
     with pytest.raises(AssertionError, match="light-dark: ours gave"):
         bench.check(program, "light-dark", 0, 1000)
+
+
+def test_no_compiler_is_no_program(bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert bench.build(tmp_path) is None

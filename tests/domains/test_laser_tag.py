@@ -13,7 +13,7 @@ import pytest
 
 from airoas.compile import kernel
 from airoas.domains.grid import EAST, NORTH, State
-from airoas.domains.laser_tag import BEAMS, MAP_1, MAP_2, RANGES, LaserTag, Readings, random_map
+from airoas.domains.laser_tag import BEAMS, MAP_1, MAP_2, RANGES, LaserTag, Readings, random_obstacles
 from airoas.errors import OptionError
 from airoas.rng import stream
 
@@ -66,7 +66,7 @@ def test_beams_by_hand():
     assert true_ranges(LaserTag(()), (1, 1), (2, 3)) == pytest.approx([7, 11, 1, 1, 7 * root, root, root, root])
 
 
-@pytest.mark.parametrize("obstacles", [MAP_1, MAP_2, random_map(0)])
+@pytest.mark.parametrize("obstacles", [MAP_1, MAP_2, random_obstacles(0)])
 def test_beams_by_walking(obstacles):
     model = LaserTag(obstacles)
     rng = stream(0, "walk")
@@ -176,9 +176,9 @@ def test_bins():
     assert len(set(east)) == 3 and len(set(east[2:])) == 1
 
 
-def test_random_maps():
-    maps = [random_map(seed) for seed in range(200)]
-    assert maps[0] == random_map(0) and len(set(maps)) == 200
+def test_random_obstacless():
+    maps = [random_obstacles(seed) for seed in range(200)]
+    assert maps[0] == random_obstacles(0) and len(set(maps)) == 200
     assert all(len(set(cells)) == 8 and set(cells) <= set(FLOOR) for cells in maps)
     counts = np.array([sum(cell in cells for cells in maps) for cell in FLOOR])
     expected = 200 * 8 / 77

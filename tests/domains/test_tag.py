@@ -14,12 +14,12 @@ import pytest
 
 from airoas.compile import kernel, running
 from airoas.domains.grid import ACTIONS, EAST, NORTH, SOUTH, TAG, WEST, State
-from airoas.domains.laser_tag import LaserTag, random_map
+from airoas.domains.laser_tag import LaserTag, random_obstacles
 from airoas.domains.tag import CELLS, SAME, Seen, Tag
 from airoas.errors import OptionError
 from airoas.rng import stream
 
-PURSUITS = [Tag(), Tag("modified"), LaserTag(), LaserTag(random_map(3), julia_prior=True)]
+PURSUITS = [Tag(), Tag("modified"), LaserTag(), LaserTag(random_obstacles(3), julia_prior=True)]
 pursuits = pytest.mark.parametrize("model", PURSUITS, ids=["tag", "tag-modified", "laser-tag", "laser-tag-julia"])
 
 

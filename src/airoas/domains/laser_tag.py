@@ -34,7 +34,7 @@ class Readings(NamedTuple):
     north_west: int
 
 
-def random_map(seed: int) -> tuple[Cell, ...]:
+def random_obstacles(seed: int) -> tuple[Cell, ...]:
     """Eight different cells of the floor, uniformly; the free ones need not all be connected."""
     rng, cells = stream(seed, "laser-tag map"), list(_FLOOR)
     return tuple(cells.pop(rng.integer(len(cells))) for _ in range(8))
@@ -171,3 +171,16 @@ def _checked(obstacles: Any) -> list[Cell]:
     if len(cells) == len(_FLOOR):
         raise OptionError("LaserTag: obstacles cover the whole floor", f"leave one of its {len(_FLOOR)} cells free.")
     return cells
+
+
+def standard(number: int) -> LaserTag:
+    """The first or second fixed map."""
+    maps = {1: MAP_1, 2: MAP_2}
+    if number not in maps:
+        raise OptionError(f"there is no standard LaserTag {number}", "use 1 or 2, or random_map(seed).")
+    return LaserTag(maps[number])
+
+
+def random_map(seed: int) -> LaserTag:
+    """A LaserTag with eight random obstacles."""
+    return LaserTag(random_obstacles(seed))
