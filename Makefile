@@ -21,6 +21,9 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
+pictures: $(READY)
+	$(BIN)/python docs/pictures.py
+
 wheel: $(READY)
 	$(BIN)/python -m build
 

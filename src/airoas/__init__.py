@@ -9,24 +9,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airoas.belief.anneal import Annealed, anneal
     from airoas.belief.filter import DepletionWarning, update
     from airoas.belief.particles import Particles
     from airoas.checking import Finding, Report, check
     from airoas.compile import running
     from airoas.episode import Episode, simulate
-    from airoas.errors import AiroasError, BeliefError, CompileError, ModelError, OptionError, StoredDataError
+    from airoas.errors import AiroasError, BeliefDepleted, BeliefError, CompileError, ModelError, OptionError, StoredDataError
     from airoas.protocol import model
     from airoas.rng import Rng, stream
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "belief.anneal": ("Annealed", "anneal"),
     "belief.filter": ("DepletionWarning", "update"),
     "belief.particles": ("Particles",),
     "checking": ("Finding", "Report", "check"),
     "compile": ("running",),
     "episode": ("Episode", "simulate"),
-    "errors": ("AiroasError", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
+    "errors": ("AiroasError", "BeliefDepleted", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
     "protocol": ("model",),
     "rng": ("Rng", "stream"),
 }
@@ -34,6 +36,8 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AiroasError",
+    "Annealed",
+    "BeliefDepleted",
     "BeliefError",
     "CompileError",
     "DepletionWarning",
@@ -45,6 +49,7 @@ __all__ = [
     "Report",
     "Rng",
     "StoredDataError",
+    "anneal",
     "check",
     "model",
     "running",

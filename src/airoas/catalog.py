@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from airoas.errors import OptionError
+from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.protocol import Model
 from airoas.structure import suggest
 
@@ -62,6 +65,8 @@ def find_domain(reference: str) -> Callable[[int], Any]:
     if separator and path.endswith(".py"):
         model = load_model(path, name)
         return lambda seed: model
+    if reference.endswith(".py"):
+        raise OptionError(f"{reference} does not say which model", f"write {reference}:Model, with the name of its class.")
     remedy = f"{suggest(reference, DOMAINS)}`airoas list` shows the domains; a model of yours is given as file.py:Model."
     raise OptionError(f"there is no domain {reference!r}", remedy)
 
@@ -70,36 +75,75 @@ def load_class(path: str, name: str) -> Any:
     """What is called `name` in a Python file; the file's folder is importable from it, as in a script."""
     file = Path(path)
     if not file.is_file():
-        raise OptionError(f"there is no file {path}", "check the path; a model is given as file.py:Model.")
-    folder = str(file.resolve().parent)
+        problem = f"{path} is a folder" if file.is_dir() else f"there is no file {path}"
+        raise OptionError(problem, "check the path; a model is given as file.py:Model.")
+    module = _imported(file.resolve(), path)
+    if not hasattr(module, name):
+        models = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Model) and value is not Model]
+        remedy = f"{suggest(name, models)}The file has {', '.join(models) or 'no class decorated with @airoas.model'}."
+        raise OptionError(f"{path} has no {name!r}" if name else f"{path}: does not say which model", remedy)
+    return getattr(module, name)
+
+
+def _imported(file: Path, path: str) -> types.ModuleType:
+    """The module of a file; each file is imported once under a name of its own, since compiled code refers to it by that name."""
+    folder = str(file.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(f"airoas_user.{file.stem}", file.resolve())
+    name = f"airoas_user_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise OptionError(f"{path} cannot be imported", "give a Python source file.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise OptionError(f"{path}, line {error.lineno}: {error.msg}", "mend the syntax.") from None
-    except OSError as error:
-        raise OptionError(f"{path} cannot be read ({error.strerror})", "check the file's permissions.") from None
-    except Exception as error:
+        if error.lineno is None:
+            raise OptionError(f"{path} is not Python source ({error.msg})", "give a Python file.") from None
+        where = path if error.filename in (None, str(file)) else error.filename
+        raise OptionError(f"{where}, line {error.lineno}: {error.msg}", "mend the syntax.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        if any(frame.filename == str(file) for frame in traceback.extract_tb(error.__traceback__)):
+            raise _import_error(error, file, path) from None
         raise OptionError(
-            f"{path} cannot be imported ({type(error).__name__}: {error})", "run it with python to see where it fails."
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not text'})", "give a readable Python file."
         ) from None
-    if not hasattr(module, name):
-        models = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Model) and value is not Model]
-        remedy = f"{suggest(name, models)}the file has {', '.join(models) or 'no class decorated with @airoas.model'}."
-        raise OptionError(f"{path} has no {name!r}", remedy)
-    return getattr(module, name)
+    except AiroasError as error:  # a class that the decorator refused
+        error.where = f"{error.where.removeprefix('class ')} ({file}, line {_line_in(error, file)})"
+        raise
+    except Exception as error:
+        raise _import_error(error, file, path) from None
+    except SystemExit:
+        remedy = 'put what should run only as a script under `if __name__ == "__main__":`.'
+        raise OptionError(f"{path} ends the program when it is imported", remedy) from None
+    return module
+
+
+def _line_in(error: BaseException, file: Path) -> int | None:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return lines[-1] if lines else None
+
+
+def _import_error(error: BaseException, file: Path, path: str) -> OptionError:
+    line = _line_in(error, file)
+    return OptionError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {_one_line(error)}", "mend that line.")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or "no message"
 
 
 def load_model(path: str, name: str) -> Any:
     """An instance of the model `name` in a file."""
     found = load_class(path, name)
-    model = found() if isinstance(found, type) and issubclass(found, Model) else found
+    try:
+        model = found() if isinstance(found, type) and issubclass(found, Model) else found
+    except AiroasError:
+        raise
+    except Exception as error:
+        remedy = f"`airoas check {path}:{name}` says where."
+        raise ModelError(f"{name}() raises {type(error).__name__}: {_one_line(error)}", remedy, where=path) from None
     if not isinstance(model, Model):
         raise OptionError(f"{path}:{name} is not a model", "decorate the class with @airoas.model.")
     return model
@@ -108,13 +152,13 @@ def load_model(path: str, name: str) -> Any:
 def make_planner(name: str, options: dict[str, Any]) -> Any:
     """A planner by name with its options; unknown names and options are refused with a suggestion."""
     if name not in PLANNERS:
-        raise OptionError(f"there is no planner {name!r}", f"{suggest(name, PLANNERS)}choose one of {', '.join(PLANNERS)}.")
+        raise OptionError(f"there is no planner {name!r}", f"{suggest(name, PLANNERS)}Choose one of {', '.join(PLANNERS)}.")
     module, kind_name = PLANNERS[name]
     kind = getattr(importlib.import_module(f"airoas.planners.{module}"), kind_name)
     known = {option.name for option in dataclasses.fields(kind)}
     for option in options:
         if option not in known:
-            has = f"its options are {', '.join(sorted(known))}." if known else "it has none."
+            has = f"Its options are {', '.join(sorted(known))}." if known else "It has none."
             raise OptionError(f"planner {name!r} has no option {option!r}", f"{suggest(option, known)}{has}")
     needs_budget = {"seconds", "iterations"} & known
     if needs_budget and len(needs_budget & set(options)) != 1:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
+import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from airoas import __version__
-from airoas.errors import AiroasError, OptionError
+from airoas.errors import AiroasError, ModelError, OptionError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,14 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     if not hasattr(options, "command"):
         parser.print_help()
         return 0
-    warnings.showwarning = lambda message, *_: print(f"airoas: {message}", file=sys.stderr)
     try:
-        if getattr(options, "mode", None):
-            from airoas.compile import running
-
-            with running(options.mode):
-                return int(options.command(options))
-        return int(options.command(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print(f"airoas: {message}", file=sys.stderr)
+            return _obey(options)
     except OptionError as error:
         print(f"airoas: {error}", file=sys.stderr)
         return 2
@@ -38,9 +37,18 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("airoas: stopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # `airoas list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _obey(options: argparse.Namespace) -> int:
+    if not getattr(options, "mode", None):
+        return int(options.command(options))
+    from airoas.compile import running
+
+    with running(options.mode):
+        return int(options.command(options))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--seconds", type=_seconds, metavar="S", help="wall-clock time for a decision")
     budget.add_argument("--iterations", type=_positive, metavar="N", help="trials for a decision")
     run.add_argument("--jobs", type=_positive, default=1, metavar="J", help="processes (only 1 in this version)")
-    run.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, exact")
+    run.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
     run.add_argument("--particles", type=_positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
     run.add_argument("--max-steps", type=_positive, metavar="N", help="length of an episode (default: the domain's own)")
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
@@ -142,16 +150,37 @@ def _list(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from airoas.catalog import find_domain, load_class
-    from airoas.checking import check
+    from airoas.checking import Report, check
+    from airoas.findings import finding
 
     path, separator, name = options.model.rpartition(":")
-    model = load_class(path, name) if separator and path.endswith(".py") else find_domain(options.model)(0)
-    report = check(model)
-    print(report.to_json() if options.json else report)
+    try:
+        model = load_class(path, name) if separator and path.endswith(".py") else find_domain(options.model)(0)
+    except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
+        report = Report(name, (finding(error),))
+    else:
+        with _saying(f"check {options.model}") as say:
+            report = check(model, say)
+    print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
     return 0 if report.ok else 1
 
 
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[Callable[[str], None]]:
+    """A live line on a terminal's standard error that says what is being done; silent elsewhere."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda doing: None
+        return
+    with console.status(what) as status:
+        yield lambda doing: status.update(f"{what}: {doing}")
+
+
 def _run(options: argparse.Namespace) -> int:
+    from airoas.belief import exact
+    from airoas.belief.filter import choose_method
     from airoas.catalog import find_domain, make_planner
     from airoas.experiments.run import Failure, run, summarise
 
@@ -171,6 +200,9 @@ def _run(options: argparse.Namespace) -> int:
         raise OptionError(f"--jobs {options.jobs}", "this version runs in one process: leave --jobs out.")
     planner = make_planner(options.planner, settings)
     make_model = find_domain(options.domain)
+    if choose_method(make_model(options.seed), options.filter) == "exact" and not exact.can_update(make_model(options.seed)):
+        remedy = "leave --filter out; `exact` needs `exact_initial`, and `exact_update` or the enumeration group."
+        raise OptionError(f"{options.domain} has no exact filter", remedy)
     seeds = range(options.seed, options.seed + options.episodes)
     results: list[Any] = []
     episodes = run(make_model, planner, seeds, filter=options.filter, particles=options.particles, max_steps=options.max_steps)
@@ -199,7 +231,11 @@ def _with_progress(episodes: Iterable[Any], options: argparse.Namespace) -> Iter
         TimeRemainingColumn(),
         TextColumn("{task.fields[mean]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from episodes
+        return
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(f"{options.domain} {options.planner}", total=options.episodes, mean="compiling or loading")
         returns: list[float] = []
         for result in episodes:
@@ -213,14 +249,19 @@ def _print_summary(summary: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{summary.planner} on {summary.domain}", title_justify="left", show_header=False)
+    print(f"{summary.planner} on {summary.domain}")
+    table = Table(show_header=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
     interval = f" ± {summary.sem:.3f}" if math.isfinite(summary.sem) else ""
-    table.add_row("discounted return, mean ± standard error", f"{summary.mean:.3f}{interval}")
+    if summary.episodes:
+        table.add_row("discounted return, mean ± standard error", f"{summary.mean:.3f}{interval}")
     table.add_row("episodes", str(summary.episodes))
     if summary.failures:
         table.add_row("failed episodes", f"[red]{summary.failures}[/red]")
+    if not summary.episodes:
+        Console().print(table)
+        return
     table.add_row("steps per episode", f"{summary.steps_mean:.1f}")
     table.add_row("reached a terminal state", f"{100 * summary.terminated:.0f} %")
     table.add_row("time per decision, mean (max)", f"{1e3 * summary.plan_seconds_mean:.2f} ({1e3 * summary.plan_seconds_max:.2f}) ms")

@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 from airoas import content
 from airoas.cache import KernelCache
 from airoas.explain import explain
-from airoas.link import jit_options, link, mode, running, unique_name
+from airoas.link import content_of, interpreted_class, interpreted_copy, jit_options, link, mode, running
 from airoas.native import ModelType, Native
 
 __all__ = ["Kernel", "interpreted", "kernel", "mode", "running"]
@@ -38,23 +38,24 @@ class Kernel:
         if how == "interpreted":
             return link(self.function, how)(*[interpreted(x) if isinstance(x, Native) else x for x in arguments])
         try:
-            return self._dispatcher(how)(*[x.native() if isinstance(x, Native) else x for x in arguments])
+            return self._dispatcher(how)(*[x.native().view(how) if isinstance(x, Native) else x for x in arguments])
         except NumbaError as error:
             raise explain(error, f"kernel {self.__name__}") from error
 
     def prepare(self, *arguments: Any) -> None:
         """Compile, or load from the cache, for arguments of these types."""
-        if mode() == "interpreted":
+        how = mode()
+        if how == "interpreted":
             return
         try:
-            self._dispatcher(mode()).compile(tuple(numba.typeof(x.native() if isinstance(x, Native) else x) for x in arguments))
+            self._dispatcher(how).compile(tuple(x.native().kind(how) if isinstance(x, Native) else numba.typeof(x) for x in arguments))
         except NumbaError as error:
             raise explain(error, f"kernel {self.__name__}") from error
 
     def _dispatcher(self, how: str) -> Any:
         if how not in self._dispatchers:
             dispatcher = link(self.function, how)
-            made_of = unique_name(self.function)[1]
+            made_of = content_of(self.function)
             mentioned = {name for part in content.reachable(self.function) for name in content.attributes(part)}
 
             def before_compile(signature: Any) -> None:
@@ -81,9 +82,5 @@ def interpreted(model: Any) -> Any:
     made = model.native().made
     key = (type(model), made.digest)
     if key not in _interpreted:
-        scope: dict[str, Any] = {name: link(function, "interpreted") for name, function in made.functions.items()}
-        scope |= {name: property(link(getter, "interpreted")) for name, getter in made.properties.items()}
-        _interpreted[key] = type(type(model).__name__, (type(model),), scope)
-    copy: Any = tuple.__new__(_interpreted[key], model)
-    copy.__dict__.update(model.__dict__)
-    return copy
+        _interpreted[key] = interpreted_class(type(model), made.functions, made.properties, made.constants)
+    return interpreted_copy(model, _interpreted[key])

@@ -11,19 +11,28 @@ from __future__ import annotations
 import builtins
 import dis
 import enum
+import functools
 import hashlib
+import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
 
 Reads = dict[str, "Reads"]
 """Names that code reads and, below each, the attributes that it reads of them: `{"math": {"sqrt": {}}, "State": {}}`."""
 
-_NATIVE_PACKAGES = ("builtins", "math", "cmath", "numpy", "numba", "operator", "typing", "enum")
+_NATIVE_PACKAGES = ("builtins", "math", "cmath", "numpy", "numba", "llvmlite", "operator", "typing", "enum")
 """Packages that the compiler knows itself; their names are their content (their versions are part of the cache key)."""
+
+
+OVERLOADED: list[Callable[..., Any]] = []
+"""Functions with a compiled form of their own (numba's `overload`) in the same file; linking leaves them as they are."""
 
 
 class UnknownContentError(Exception):
@@ -32,9 +41,9 @@ class UnknownContentError(Exception):
 
 def is_native(value: object) -> bool:
     """Whether the compiler knows this module, function or class itself."""
+    if isinstance(value, np.ufunc):  # anyone can make one; the compiler knows numpy's
+        return getattr(np, value.__name__, None) is value
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    if isinstance(value, np.ufunc):
-        name = "numpy"
     return isinstance(name, str) and name.partition(".")[0] in _NATIVE_PACKAGES
 
 
@@ -47,6 +56,13 @@ def is_kernel(value: object) -> bool:
     return bool(getattr(type(value), "is_kernel", False))
 
 
+def plain(value: Any) -> Any:
+    """The Python function behind a kernel or a function that the user jitted; anything else as it is."""
+    if is_kernel(value):
+        return value.function
+    return value.py_func if isinstance(value, Dispatcher) else value
+
+
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those of the lambdas, comprehensions and functions inside it."""
     yield code
@@ -55,20 +71,23 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes(constant)
 
 
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
+
+
 def reads(function: types.FunctionType) -> Reads:
     """The global and closure names that a function reads, each with its attribute chains."""
     tree: Reads = {}
     for code in codes(function.__code__):
         node: Reads | None = None
         for instruction in dis.get_instructions(code):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
+            if instruction.opname in _LOADS:
                 node = tree.setdefault(instruction.argval, {})
             elif node is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 node = node.setdefault(instruction.argval, {})
-            else:
+            elif instruction.opname != "EXTENDED_ARG":  # the first half of an instruction that refers to a far name
                 node = None
-    known = {**_closure(function), **function.__globals__}
-    return {name: below for name, below in tree.items() if name in known}
+    enclosed = _closure(function)
+    return {name: below for name, below in tree.items() if name in enclosed or name in function.__globals__}
 
 
 def attributes(function: types.FunctionType) -> set[str]:
@@ -94,15 +113,15 @@ def lookup(function: types.FunctionType, name: str) -> Any:
 
 def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
     """The function and every plain function that it can call through a name, each once."""
-    seen: set[int] = set()
+    seen: set[types.FunctionType] = set()
     queue: list[Any] = [(function, {})]
     while queue:
         value, below = queue.pop()
-        value = value.function if is_kernel(value) else value
+        value = plain(value)
         if isinstance(value, types.ModuleType) and not is_native(value):
             queue += [(getattr(value, name), deeper) for name, deeper in below.items() if hasattr(value, name)]
-        elif isinstance(value, types.FunctionType) and not is_native(value) and id(value) not in seen:
-            seen.add(id(value))
+        elif isinstance(value, types.FunctionType) and not is_native(value) and value not in seen:
+            seen.add(value)
             yield value
             queue += [(lookup(value, name), deeper) for name, deeper in reads(value).items()]
 
@@ -147,77 +166,125 @@ def module_over(module: types.ModuleType, below: Reads, convert: Callable[[Any, 
 
 def digest(value: object, below: Reads | None = None) -> str:
     """A hexadecimal digest of everything that `value` is made of; raises UnknownContentError rather than guess."""
-    text = hashlib.sha256()
-    seen: dict[int, int] = {}
+    return _Digest().of(value, below or {})
 
-    def put(*parts: object) -> None:
+
+class _Digest:
+    """One walk over a value. Every part is framed by its length and every sequence by its count, so no two contents look alike."""
+
+    def __init__(self) -> None:
+        self._text = hashlib.sha256()
+        self._seen: dict[Any, int] = {}  # functions and classes met so far, by their number: they may refer to each other
+
+    def of(self, value: Any, below: Reads) -> str:
+        self._walk(value, below)
+        return self._text.hexdigest()
+
+    def _put(self, *parts: object) -> None:
         for part in parts:
-            raw = part if isinstance(part, bytes) else str(part).encode()
-            text.update(len(raw).to_bytes(8, "little") + raw)
+            raw = part if isinstance(part, bytes) else str(part).encode(errors="surrogatepass")
+            self._text.update(len(raw).to_bytes(8, "little") + raw)
 
-    def walk_code(code: types.CodeType) -> None:
-        put("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount)
-        for constant in code.co_consts:
-            walk(constant, {})
+    def _each(self, items: Collection[Any]) -> None:
+        self._put(len(items))
+        for item in items:
+            self._walk(item)
 
-    def walk(item: Any, tree: Reads) -> None:
-        if isinstance(item, (types.FunctionType, types.ModuleType, type)):
-            if id(item) in seen and not isinstance(item, types.ModuleType):
-                put("seen", seen[id(item)])
+    def _walk(self, item: Any, below: Reads | None = None) -> None:
+        item = plain(item)
+        if isinstance(item, (types.FunctionType, type)):
+            if item in self._seen:
+                self._put("seen", self._seen[item])
                 return
-            seen[id(item)] = len(seen)
-        item = getattr(item, "py_func", item)  # a function jitted by the user
-        item = item.function if is_kernel(item) else item
-        if item is None or (isinstance(item, (bool, int, str, bytes, complex, np.generic)) and not isinstance(item, enum.Enum)):
-            put(type(item).__name__, repr(item))
-        elif isinstance(item, float):
-            put("float", item.hex())
-        elif isinstance(item, types.CodeType):
-            walk_code(item)
-        elif isinstance(item, np.ndarray) and not item.dtype.hasobject:
-            put("array", item.dtype.str, item.shape, np.ascontiguousarray(item).tobytes())
+            self._seen[item] = len(self._seen)
+        kind = type(item)
+        if isinstance(item, enum.Enum):
+            self._walk(kind)
+            self._put("member", item.name)
+        elif item is None or item is ... or isinstance(item, (np.generic, slice, range)):
+            self._put(kind.__name__, repr(item))
+        elif isinstance(item, (int, str, bytes, complex, float)):
+            base = next(base for base in (bool, int, str, bytes, complex, float) if isinstance(item, base))
+            self._put(base.__name__, item.hex() if isinstance(item, float) else base.__repr__(item))
         elif isinstance(item, tuple):
-            put(type(item).__name__, len(item))
-            for element in item:
-                walk(element, {})
+            self._put("tuple")
+            self._walk(kind if is_namedtuple(kind) else None)
+            self._each(item)
         elif isinstance(item, frozenset):
-            put("frozenset", *sorted(digest(element) for element in item))
-        elif isinstance(item, types.ModuleType):
-            put("module", item.__name__)
-            for name, deeper in sorted(tree.items()):
-                put(name)
-                if not is_native(item):
-                    walk(getattr(item, name, None), deeper)
-        elif isinstance(item, (type, types.BuiltinFunctionType, np.ufunc)) and is_native(item):
-            put("native", getattr(item, "__module__", ""), item.__name__)
-        elif is_namedtuple(item):
-            put("namedtuple", item.__name__, item._fields, sorted(field_kinds(item).items()))  # type: ignore[attr-defined]
-            walk(tuple(item._field_defaults.items()), {})  # type: ignore[attr-defined]
-        elif isinstance(item, type) and issubclass(item, enum.Enum):
-            put("enum", item.__name__, [(name, repr(member.value)) for name, member in item.__members__.items()])
-        elif isinstance(item, enum.Enum):
-            walk(type(item), {})
-            put(item.name)
-        elif isinstance(item, type) and issubclass(item, BaseException):
-            put("exception", item.__module__, item.__qualname__)
+            self._put("frozenset", len(item), *sorted(digest(element) for element in item))
+        elif isinstance(item, np.ndarray) and not item.dtype.hasobject:
+            self._put("array", item.dtype.str, item.shape, np.ascontiguousarray(item).tobytes())
+        elif isinstance(item, types.CodeType):
+            self._code(item)
         elif isinstance(item, types.FunctionType):
-            put("function", item.__name__)
-            if is_native(item):
-                put(item.__module__)
-                return
-            walk_code(item.__code__)
-            walk(item.__defaults__, {})
-            walk(tuple(sorted((item.__kwdefaults__ or {}).items())), {})
-            for name, deeper in sorted(reads(item).items()):
-                put(name)
-                walk(lookup(item, name), deeper)
-        elif type(item).__module__.partition(".")[0] == "numba":  # a type or an intrinsic: its text is its content
-            put("numba", repr(item))
+            self._function(item)
+        elif isinstance(item, types.ModuleType):
+            self._put("module", item.__name__, len(below or {}))
+            for name, deeper in sorted((below or {}).items()):
+                self._put(name)
+                if not is_native(item):
+                    self._walk(getattr(item, name, None), deeper)
+        elif isinstance(item, (type, types.BuiltinFunctionType, np.ufunc)) and is_native(item):
+            self._put("native", getattr(item, "__module__", ""), item.__name__)
+        elif isinstance(item, type):
+            self._class(item)
+        elif isinstance(item, Type) and is_native(item):
+            self._put("numba", repr(item))
+        elif kind.__module__ == "llvmlite.ir.types":
+            self._put("llvm", str(item))
+        elif kind.__module__ == "numba.core.extending" and hasattr(item, "_defn"):  # an intrinsic
+            self._put("intrinsic")
+            self._walk(item._defn)
         else:
-            raise UnknownContentError(f"{type(item).__qualname__} object")
+            raise UnknownContentError(f"{kind.__qualname__} object")
 
-    walk(value, below or {})
-    return text.hexdigest()
+    def _function(self, function: types.FunctionType) -> None:
+        self._put("function", function.__name__)
+        if is_native(function):
+            self._put(function.__module__)
+            return
+        if function in OVERLOADED:
+            self._put(_file(function.__code__.co_filename))
+            return
+        self._code(function.__code__)
+        self._walk(function.__defaults__)
+        self._each(sorted((function.__kwdefaults__ or {}).items()))
+        tree = reads(function)
+        self._put(len(tree))
+        for name, below in sorted(tree.items()):
+            self._put(name)
+            self._walk(lookup(function, name), below)
+
+    def _code(self, code: types.CodeType) -> None:
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        names = code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars
+        self._put("code", code.co_code, code.co_exceptiontable, *counts, *names)
+        self._each(code.co_consts)
+
+    def _class(self, item: Any) -> None:
+        if is_namedtuple(item):
+            kinds = field_kinds(item)
+            self._put("namedtuple", item.__name__, [(name, kinds.get(name)) for name in item._fields])  # type: ignore[attr-defined]
+            self._each(list(item._field_defaults.items()))  # type: ignore[attr-defined]
+        elif issubclass(item, enum.Enum):
+            self._put("enum", item.__name__)
+            self._each([(name, member.value) for name, member in item.__members__.items()])
+        elif issubclass(item, BaseException) and item.__module__ != "__main__" and _importable(item):  # else a stored one is another class
+            self._put("exception", item.__module__, item.__qualname__)
+        else:
+            raise UnknownContentError(f"class {item.__qualname__}")
+
+
+@functools.cache
+def _file(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise UnknownContentError(f"source file {path}") from error
+
+
+def _importable(item: type) -> bool:
+    return getattr(sys.modules.get(item.__module__), item.__qualname__, None) is item
 
 
 def field_kinds(record: type) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief import filter as filters
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import _checked
 from airoas.compile import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
@@ -32,6 +32,8 @@ class Step:
     """Mean of the belief after the update [size]."""
     std: np.ndarray
     ess: float
+    rescue: str = ""
+    """How the filter was rescued when no particle explained the observation; "" where all was well."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Episode:
     return_: float
     terminated: bool
     """Whether a terminal state was reached (otherwise the step limit ended it)."""
+
+    @property
+    def rescues(self) -> int:
+        """How often the filter had lost all its particles."""
+        return sum(bool(step.rescue) for step in self.trace)
 
     @property
     def steps(self) -> int:
@@ -80,6 +87,9 @@ class Episode:
         console.print(table)
         end = "terminal state reached" if self.terminated else "step limit reached"
         console.print(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
+        for t, step in enumerate(self.trace):
+            if step.rescue:
+                console.print(f"step {t}: {step.rescue}")
         return text.getvalue().rstrip()
 
 
@@ -124,16 +134,13 @@ def simulate(
         plain += reward
         weight *= model.discount
         observation = model.from_row("observation", observations[0])
-        begun = time.perf_counter()
+        begun, rescue = time.perf_counter(), ""
         if not terminated:
-            belief = filters.update(model, belief, decision.action, observation, stream(seed, "filter", t), method)
-        trace.append(_record(model, states, observation, reward, decision, belief, time.perf_counter() - begun))
+            belief, rescue = filters.update_and_tell(model, belief, decision.action, observation, stream(seed, "filter", t), method)
+        seconds = time.perf_counter() - begun
+        state = model.from_row("state", states[0])
+        trace.append(Step(decision.action, observation, reward, state, decision, seconds, belief.mean(), belief.std(), belief.ess, rescue))
     return Episode(model, seed, method, start, tuple(trace), discounted, plain, bool(terminated))
-
-
-def _record(model: Any, states: np.ndarray, observation: Any, reward: float, decision: Decision, belief: Particles, seconds: float) -> Step:
-    state = model.from_row("state", states[0])
-    return Step(decision.action, observation, reward, state, decision, seconds, belief.mean(), belief.std(), belief.ess)
 
 
 @kernel

@@ -43,5 +43,19 @@ class BeliefError(AiroasError):
     """A belief update has no answer (every particle contradicts the observation, for instance)."""
 
 
+class BeliefDepleted(BeliefError):  # noqa: N818 - a state of affairs that callers handle, named as such
+    """No particle explains the observation. Carries `belief` (before the action), `action` and `observation`."""
+
+    def __init__(self, belief: object, action: object, observation: object) -> None:
+        self.belief, self.action, self.observation = belief, action, observation
+        super().__init__(
+            f"no particle explains observation {observation!r} after action {action!r}",
+            "use more particles, filter='exact' where the model allows it, or check that observe and obs_logpdf agree.",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return BeliefDepleted, (self.belief, self.action, self.observation)
+
+
 class StoredDataError(AiroasError):
     """A file written earlier is damaged or not ours."""

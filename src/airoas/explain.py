@@ -1,78 +1,170 @@
-"""Numba's errors as one sentence, with the place in the user's own source and what to do."""
+"""The compiler's errors as one sentence, with the place in the user's own source and what to do."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from airoas.errors import CompileError
 
+COMPILER_ERRORS = (NumbaError, UnsupportedBytecodeError)
+"""What compilation raises; the second is no NumbaError."""
+
 _PLAIN = {
     "unicode_type": "text",
-    "float64": "float",
-    "int64": "int",
+    "unicode": "text",
     "boolean": "bool",
-    "Literal[int]": "int ",
     "NoneType": "None",
     "none": "None",
+    "airoas.Rng": "Rng",
 }
+_PACKAGE = Path(__file__).resolve().parent
 
 
-def explain(error: NumbaError, where: str, kind: type | None = None) -> CompileError:
-    """A numba error as one sentence with the place in the user's own source."""
+def plain_types(text: str) -> str:
+    """The compiler's names of types as a user would write them: `UniTuple(float64 x 2)` is `(float, float)`."""
+    text = re.sub(r"Literal\[(int|bool|str)\]\([^()]*\)", r"\1", text)
+    text = re.sub(r"reflected list\((\w+)\)<\w+>", r"a list of \1", text)
+    text = re.sub(r"\b(float|int)(?:16|32|64)\b", r"\1", text)
+    text = re.sub(rf"(?<![\w.])({'|'.join(map(re.escape, _PLAIN))})(?![\w.])", lambda found: _PLAIN[found[0]], text)
+    text = re.sub(r"(?:Array|array)\((\w+), \d(?:d)?, [^()]*\)", r"an array of \1", text)
+
+    def items(kind: str, count: str) -> str:
+        return ", ".join([kind] * int(count))
+
+    text = re.sub(r"NamedUniTuple\((\w+) x (\d+), (\w+)\)", lambda found: f"{found[3]}({items(found[1], found[2])})", text)
+    text = re.sub(r"NamedTuple\(([^()]*), (\w+)\)", r"\2(\1)", text)
+    text = re.sub(r"UniTuple\((\w+) x (\d+)\)", lambda found: f"({items(found[1], found[2])}{',' * (found[2] == '1')})", text)
+    return re.sub(r"\bTuple\(", "(", text)
+
+
+def explain(error: Exception, where: str, kind: type | None = None) -> CompileError:
+    """A compiler's error as one sentence with the place in the user's own source."""
     text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", str(error.args[0] if error.args else error))
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    places = re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n")
-    theirs = [p for p in places if p[0] != "<airoas>" and Path(__file__).parent not in Path(p[0]).resolve().parents]
-    if theirs:
-        file, line, excerpt = theirs[-1]
-        last = [row.strip() for row in excerpt.splitlines() if row.strip()]
-        where = f"{where.partition(' (')[0]} ({file}, line {line}{f': `{last[-1]}`' if last else ''})"
-    for old, new in _PLAIN.items():
-        text = text.replace(old, new)
-    return CompileError(*_translate(text, label), where=where)
+    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_place(text, str(error), where))
+
+
+def _different_returns(text: str, where: str) -> CompileError | None:
+    """Branches that return different types: each with its line, which the compiler lists in no certain order."""
+    found = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
+    returns = sorted((int(line), plain_types(kind), file) for kind, file, line in found if _is_theirs(file))
+    if not returns:
+        return None
+    told = " and ".join(f"{kind} in line {line}" for line, kind, _ in returns)
+    remedy = "return the same types from every branch: 0.0, not 0, where the other is a float."
+    line, _, file = returns[-1]
+    return CompileError(f"returns {told}", remedy, where=f"{where.partition(' (')[0]} ({Path(file).resolve()}, line {line})")
+
+
+def _place(text: str, whole: str, where: str) -> str:
+    """The innermost line of the user's that the compiler names, in the form of `where`."""
+    method = where.partition(" (")[0]
+    for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n"):
+        if _is_theirs(file):
+            rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
+            return f"{method} ({Path(file).resolve()}, line {line}{f': `{rows[-1]}`' if rows else ''})"
+    found = re.search(r"Raised from (\S.*) \((\d+)\)", whole) or re.search(r"at (\S.*) \((\d+)\)", text)
+    return f"{method} ({Path(found[1]).resolve()}, line {found[2]})" if found and _is_theirs(found[1]) else where
+
+
+def _is_theirs(file: str) -> bool:
+    path = Path(file).resolve()
+    ours = _PACKAGE in path.parents and _PACKAGE / "domains" not in path.parents
+    return file != "<airoas>" and not ours and "numba" not in path.parts
+
+
+_WITHOUT = "write it with numbers, tuples, loops, `math` and plain functions."
+_INSTEAD = "give it as a number, a flat tuple or an array: a field, or what `prepare` returns."
+
+_OPCODES = {
+    "DICT_MERGE": "`**` in a call",
+    "IMPORT_NAME": "an `import` inside a method",
+    "BEFORE_WITH": "a `with` statement",
+    "SETUP_WITH": "a `with` statement",
+    "LOAD_BUILD_CLASS": "a class inside a method",
+    "STORE_GLOBAL": "an assignment to a global",
+    "STORE_ATTR": "an assignment to an attribute",
+    "YIELD_VALUE": "`yield`",
+}
 
 
 def _translate(text: str, label: str) -> tuple[str, str]:
-    """What a numba error says and what to do about it."""
-    found = re.search(r"Can't unify return type from the following types: (.*)", text)
-    if found:
-        return (
-            f"its branches return different types: {found[1]}",
-            "return the same types from every branch: 0.0, not 0, where the other is a float.",
-        )
-    found = re.search(r"Cannot unify (.*) and (.*) for '(\w+)(?:\.\d+)?'", text)
-    if found:
-        return (
-            f"`{found[3]}` is {found[1]} in one branch and {found[2]} in another",
-            "give it one type: 0.0, not 0, where the other is a float.",
-        )
+    """What a compiler's error says and what to do about it."""
+    for pattern, problem, remedy in _SENTENCES:
+        found = re.search(pattern, text)
+        if found:
+            parts = [part or "" for part in found.groups()]
+            return problem.format(*parts, label=label), remedy.format(*parts, label=label)
     found = re.search(r"Unknown attribute '(\w+)' of type (.*)", text)
-    if found and label in found[2]:
-        return (
-            f"compiled code cannot use self.{found[1]}",
-            "make it a number, a flat tuple of numbers or an array; text and nested tuples are turned into arrays in `prepare`.",
-        )
     if found:
-        return f"{found[2]} has no attribute {found[1]!r}", "use only the fields of NamedTuples and what math and numpy offer."
-    found = re.search(r"(?:NameError: name|Untyped global name|global name) '(\w+)'(.*)", text)
+        return _attribute(found[1], found[2].strip(), label)
+    found = re.search(r"unsupported opcode \((\w+)\)", text)
     if found:
-        return (
-            f"uses `{found[1]}`, which is not defined or cannot be compiled{found[2].rstrip('.')}",
-            "define it above, or use numbers, tuples, arrays and plain functions.",
-        )
-    found = re.search(r"Variable '(\w+)' referenced before assignment", text)
-    if found:
-        return f"`{found[1]}` may be used before it has a value", "give it a value on every path."
+        return f"{_OPCODES.get(found[1], f'a construct ({found[1]})')} cannot be compiled", _WITHOUT
     found = re.search(r">>> ([^\n]*)", text)
     if found:
-        return f"cannot be compiled: no {found[1].strip()}", "use operations on numbers, tuples and arrays that compiled code has."
-    skip = ("Failed in nopython", "During:", "File ", "^", "<source elided>", "- Resolution", "There are", ">>>")
+        return f"`{found[1].strip()}` cannot be compiled", _WITHOUT
+    skip = ("Failed in nopython", "During:", "File ", "^", "<source elided>", "- Resolution", "There are", ">>>", "[1]", "Internal error")
     telling = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skip)]
-    return (
-        f"cannot be compiled: {telling[0] if telling else 'numba refused it'}",
-        "write it with numbers, tuples, loops, math and plain functions.",
-    )
+    return f"cannot be compiled: {telling[0].rstrip('.') if telling else 'the compiler refused it'}", _WITHOUT
+
+
+def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
+    module = re.match(r"Module\(<module '([\w.]+)'", owner)
+    if module:
+        return f"`{module[1]}.{name}` cannot be compiled", "use `math`, or write a plain function."
+    if owner == label:
+        remedy = "compiled methods see numbers, flat tuples of numbers and arrays: turn it into one in `prepare`."
+        return f"`self.{name}` is neither a number, a flat tuple of numbers nor an array", remedy
+    if name == "_replace":
+        return "`_replace` cannot be compiled", f"write {owner.partition('(')[0]}(...) with all its fields."
+    return f"`.{name}` of {owner} cannot be compiled", "use the fields of NamedTuples, and functions of `math`."
+
+
+_SENTENCES = (
+    (
+        r"Can't unify return type from the following types: (.*)",
+        "its branches return different types: {0}",
+        "return the same types from every branch: 0.0, not 0, where the other is a float.",
+    ),
+    (
+        r"Cannot unify (.*) and (.*) for '([A-Za-z]\w*)(?:\.\d+)*'",
+        "`{2}` is {0} in one branch and {1} in another",
+        "give it one type: 0.0, not 0, where the other is a float, and tuples of one length.",
+    ),
+    (
+        r"Cannot unify (.*) and (.*) for '\$",
+        "a value is {0} in one branch and {1} in another",
+        "give it one type: 0.0, not 0, where the other is a float, and tuples of one length.",
+    ),
+    (
+        r"exception_match\(\w+, (?:type\(CLASS\()?(\w+)",
+        "compiled code cannot catch {0} alone",
+        "test for the cause beforehand, or write `except Exception:`.",
+    ),
+    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop."),
+    (
+        r"Invalid use of BoundFunction\((\w+\.\w+) for .*\) with parameters \((.*)\)",
+        "`{0}` cannot take a value of type {1} here",
+        "keep values of one type in a list; a flat tuple is faster.",
+    ),
+    (r"format spec in f-strings", "an f-string with a format cannot be compiled", "keep text out of the methods; states are numbers."),
+    (
+        r"Untyped global name '(\w+)':.*Cannot determine Numba type of <class '(?:[\w.]*\.)?(\w+)'>",
+        "uses `{0}`, a {1}, which compiled code cannot hold",
+        _INSTEAD,
+    ),
+    (r"(?:NameError: name|[Gg]lobal name) '(\w+)'", "uses `{0}`, which is not defined or cannot be compiled", _INSTEAD),
+    (r"Variable '(\w+)' referenced before assignment", "`{0}` may be used before it has a value", "give it a value on every path."),
+    (r"Cannot modify readonly array", "writes to an array of the model, which is read-only", "return what changes as part of the state."),
+    (
+        r"can't assign to attribute|Cannot resolve setattr",
+        "assigns to an attribute",
+        "a model does not change: return what changes as part of the state.",
+    ),
+    (r"[Uu]nsupported.*?(?:recursion|recursive)|cannot type infer runaway recursion", "its recursion cannot be compiled", "write a loop."),
+)

@@ -8,9 +8,12 @@ and "interpreted" (breakpoints work).
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import math
 import os
+import secrets
+import threading
 import types as python_types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,6 +34,8 @@ _mode = ""
 
 def mode() -> str:
     """The mode in force: set by `running`, else by the environment variable AIROAS_MODE, else "compiled"."""
+    if numba.config.DISABLE_JIT:
+        return "interpreted"
     return _mode or _valid(os.environ.get("AIROAS_MODE", "compiled"), "AIROAS_MODE")
 
 
@@ -42,7 +47,7 @@ def _valid(name: str, source: str) -> str:
 
 @contextlib.contextmanager
 def running(name: str) -> Iterator[None]:
-    """Run what is inside in another mode: `with airoas.running("interpreted"): ...`."""
+    """Run what is inside in another mode, in every thread: `with airoas.running("interpreted"): ...`."""
     global _mode
     before, _mode = _mode, _valid(name, "the mode")
     try:
@@ -82,14 +87,14 @@ def _number(kind: Any) -> bool:
 @overload(as_float)
 def _as_float(x):
     if _number(x):
-        return lambda x: float(x)
+        return lambda x: np.float64(x)
     raise TypingError(f"a value of type {x} stands where a float belongs")
 
 
 @overload(as_int)
 def _as_int(x):
     if isinstance(x, (types.Integer, types.Boolean)):
-        return lambda x: int(x)
+        return lambda x: np.int64(x)  # int(x) would keep the narrow type of an int16 table
     raise TypingError(f"a value of type {x} stands where an int belongs; write int(...) around it")
 
 
@@ -101,7 +106,8 @@ def _as_bool(x):
 
 
 COERCE: dict[str, Callable[[Any], Any]] = {"float": as_float, "int": as_int, "bool": as_bool}
-_OVERLOADED = tuple(COERCE.values())
+OVERLOADED = content.OVERLOADED
+OVERLOADED.extend(COERCE.values())
 
 
 def define(source: str, name: str, **scope: Any) -> python_types.FunctionType:
@@ -132,53 +138,113 @@ def constructor(record: type) -> python_types.FunctionType:
     return _constructors[record]
 
 
+# --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """The array with elements of full width: in narrow ones a sum of two would overflow, or round, unlike Python's numbers."""
+    kind = array.dtype.kind
+    wide = np.int64 if kind in "iu" and array.dtype.itemsize < 8 else np.float64 if kind == "f" else array.dtype.newbyteorder("=")
+    view = np.ascontiguousarray(array, dtype=wide).reshape(array.shape).view()
+    view.flags.writeable = False
+    return view
+
+
+class PlainElements(np.ndarray):
+    """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return found.item() if isinstance(found, np.generic) else found
+
+
+def same_value(value: Any, how: str) -> Any:
+    """A constant or a field as code in mode `how` sees it: the same numbers, with the same arithmetic, in each."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return value.view(PlainElements) if how == "interpreted" else widened(value)
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return value.item()
+    if type(value) is tuple:
+        return tuple(same_value(item, how) for item in value)
+    if is_namedtuple(type(value)):
+        return constructor(type(value))(*value)
+    return value
+
+
 # --- linking: the same function over compiled, or over interpreted, surroundings ---
 
-_linked: dict[tuple[int, str], Any] = {}
-_kept: list[Any] = []  # what `_linked` refers to by id stays alive
-unnamed = itertools.count()
+_linked: dict[tuple[python_types.FunctionType, str], Any] = {}
+_linking = threading.RLock()  # a function is in `_linked` before its globals are complete
+_PROCESS = secrets.token_hex(16)
+_unnamed = itertools.count()
 
 
 def jit_options(how: str) -> dict[str, Any]:
     return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": how == "debug"}
 
 
-def unique_name(function: python_types.FunctionType) -> tuple[str, str | None]:
-    """A name that two functions share only if they are made of the same things, and the digest behind it."""
+def content_of(function: python_types.FunctionType) -> str | None:
+    """The digest of a function; None where it reads something whose content cannot be seen."""
     try:
-        made_of = content.digest(function)
-        return f"{function.__name__}_{made_of[:16]}", made_of
+        return content.digest(function)
     except content.UnknownContentError:
-        return f"{function.__name__}unnamed{next(unnamed)}", None
+        return None
+
+
+def unique_name(function: python_types.FunctionType) -> str:
+    """A name that no function of other content has, nor any function compiled in another process.
+
+    The linker takes functions of equal name and types for the same one, those in kernels loaded from the cache included.
+    """
+    made_of = content_of(function) or f"unnamed{next(_unnamed)}"
+    return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
 
 
 def link(function: python_types.FunctionType, how: str) -> Any:
     """A function ready to run in mode `how`: a numba dispatcher, or plain Python."""
-    key = (id(function), how)
-    if key in _linked:
-        return _linked[key]
-    _kept.append(function)
+    with _linking:
+        return _linked.get((function, how)) or _link(function, how)
 
+
+def _link(function: python_types.FunctionType, how: str) -> Any:
     def convert(value: Any, below: Reads) -> Any:
-        if content.is_kernel(value):
-            return link(value.function, how)
+        value = content.plain(value)
         if isinstance(value, python_types.ModuleType) and not is_native(value):
             return content.module_over(value, below, convert)
         if how == "interpreted" and (value is math or getattr(value, "__module__", "") == "math"):
             return _forgiving(value)
         if is_namedtuple(value):
             return link(constructor(value), how)
-        if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in _OVERLOADED:
+        if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in OVERLOADED:
             return link(value, how)
-        return value
+        return same_value(value, how)
 
     def finish(copy: python_types.FunctionType) -> Any:
-        made = copy if how == "interpreted" else numba.jit(**jit_options(how))(copy)
-        _linked[key] = made
-        return made
+        _linked[function, how] = copy if how == "interpreted" else numba.jit(**jit_options(how))(copy)
+        return _linked[function, how]
 
-    name = function.__name__ if how == "interpreted" else unique_name(function)[0]
-    return content.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
+    name = function.__name__ if how == "interpreted" else unique_name(function)
+    try:
+        return content.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
+    except BaseException:
+        _linked.pop((function, how), None)  # half linked
+        raise
+
+
+def interpreted_class(kind: type, functions: dict[str, Any], properties: dict[str, Any], constants: dict[str, Any]) -> type:
+    """A model class with these methods, properties and constants over interpreted surroundings."""
+    scope = {name: link(function, "interpreted") for name, function in functions.items()}
+    scope |= {name: property(link(getter, "interpreted")) for name, getter in properties.items()}
+    scope |= {name: same_value(value, "interpreted") for name, value in constants.items()}
+    return type(kind.__name__, (kind,), scope)
+
+
+def interpreted_copy(model: Any, kind: type) -> Any:
+    """The model as an instance of one of those classes."""
+    copy: Any = tuple.__new__(kind, [same_value(value, "interpreted") for value in model])
+    derived = model.__dict__.get("_derived", ())
+    copy.__dict__.update({name: same_value(x, "interpreted") if name in derived else x for name, x in model.__dict__.items()})
+    return copy
 
 
 class _ForgivingMath(python_types.ModuleType):
@@ -188,21 +254,25 @@ class _ForgivingMath(python_types.ModuleType):
         return _forgiving(getattr(math, name))
 
 
+_NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "acosh": "arccosh", "atanh": "arctanh"}
+
+
 def _forgiving(value: Any) -> Any:
     if value is math:
         return _FORGIVING
     if not callable(value):
         return value
-    ufunc: Any = {"pow": np.power, "gamma": None, "lgamma": None}.get(value.__name__, getattr(np, value.__name__, None))
+    name = value.__name__
+    ufunc: Any = getattr(np, _NUMPY_NAMES.get(name, name), None)
 
     def call(*arguments: Any) -> Any:
         try:
             return value(*arguments)
         except (ValueError, OverflowError):
-            if ufunc is None or value.__name__ in ("floor", "ceil", "trunc"):
+            if not isinstance(ufunc, np.ufunc) or name in ("floor", "ceil", "trunc"):
                 raise
             with np.errstate(all="ignore"):
-                return float(ufunc(*[float(x) for x in arguments]))
+                return float(ufunc(float(arguments[0]), *arguments[1:]))
 
     return call
 

@@ -13,7 +13,7 @@ from airoas import content
 from airoas.errors import ModelError
 from airoas.explain import explain
 from airoas.hooks import HOOKS, Hook
-from airoas.link import COERCE, define, link
+from airoas.link import COERCE, define, interpreted_class, interpreted_copy, link, same_value
 from airoas.native import ModelType, NativeClass
 from airoas.rng import rng_type
 from airoas.shapes import Shapes, is_number
@@ -22,12 +22,20 @@ from airoas.structure import place, written_in
 _STATES, _INTEGERS = ("s", "s2", "parent"), ("i", "k")
 
 
+ROWS = ("read_state", "write_state", "read_observation", "write_observation", "read_action", "write_action")
+"""Methods that every model has inside kernels."""
+
 _native_classes: dict[tuple[type, Shapes], NativeClass] = {}
 
 
 def native_class(self: Any) -> NativeClass:
     """One for all instances of a class whose tuples have the same shapes."""
-    key = (type(self), self.shapes)
+    kind = type(self)
+    if "_user_class" not in vars(kind):  # what it overrides would count in Python only
+        base = next(base for base in kind.__mro__ if "_user_class" in vars(base))
+        remedy = "write a NamedTuple of its own under @airoas.model; share plain functions between the two."
+        raise ModelError(f"inherits from the model {base.__name__}, which is not supported", remedy, where=f"class {kind.__name__}")
+    key = (kind, self.shapes)
     if key not in _native_classes:
         _native_classes[key] = _native_class(self)
     return _native_classes[key]
@@ -51,29 +59,57 @@ def _native_class(self: Any) -> NativeClass:
         if "rollout_action" not in written:
             functions["rollout_action"] = _wrapped(written["sample_action"], HOOKS["sample_action"], shapes)
         functions["read_action"], functions["write_action"] = shapes.action.read(), shapes.action.write()
+    theirs, properties, constants = _written(kind)
+    for name, function in theirs.items():
+        hook = HOOKS.get(name)
+        functions[name] = _wrapped(function, hook, shapes) if hook and hook.compiled else function
+    return NativeClass(kind.__name__, functions, properties, constants, lambda made, names: _check_methods(self, made, names))
+
+
+def as_written(self: Any) -> Any:
+    """The model with the user's own methods over interpreted surroundings, before its shapes are known."""
+    if type(self) not in _as_written:
+        _as_written[type(self)] = interpreted_class(type(self), *_written(type(self)))
+    return interpreted_copy(self, _as_written[type(self)])
+
+
+_as_written: dict[type, type] = {}
+
+
+def _written(kind: type) -> tuple[dict[str, types.FunctionType], dict[str, types.FunctionType], dict[str, Any]]:
+    """The compiled hooks that the user wrote, and what methods, properties and constants of the class they mention."""
+    functions: dict[str, types.FunctionType] = {}
     properties: dict[str, types.FunctionType] = {}
     constants: dict[str, Any] = {}
+    written = written_in(kind)
     queue = [name for name, hook in HOOKS.items() if hook.compiled and name in written]
     seen = set(queue)
-    while queue:  # hooks, then whatever methods, properties and constants of the class they mention
+    while queue:
         name = queue.pop()
-        value = written[name]
+        value = _with_self(written[name])
         function = value.fget if isinstance(value, property) else value
         if isinstance(function, types.FunctionType):
-            hook = HOOKS.get(name)
-            if isinstance(value, property):
-                properties[name] = function
-            else:
-                functions[name] = _wrapped(function, hook, shapes) if hook and hook.compiled else function
+            (properties if isinstance(value, property) else functions)[name] = function
             mentioned = {m for part in content.reachable(function) for m in content.attributes(part)}
             new = [m for m in mentioned if m in written and m not in seen and not (m in HOOKS and not HOOKS[m].compiled)]
             seen.update(new)
             queue += new
         elif is_number(value) or isinstance(value, (tuple, np.ndarray)):
-            constants[name] = value
+            constants[name] = same_value(value, "compiled")
     if "discount" in written:
         constants["discount"] = written["discount"]
-    return NativeClass(kind.__name__, functions, properties, constants, lambda made, names: _check_methods(self, made, names))
+    return functions, properties, constants
+
+
+def _with_self(value: Any) -> Any:
+    """A static method as a method; anything else as it is."""
+    if not isinstance(value, staticmethod):
+        return value
+    function: Any = value.__func__
+    given = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
+    method = define(f"def {function.__name__}(self, {given}):\n    return function({given})\n", function.__name__, function=function)
+    method.__defaults__ = function.__defaults__
+    return method
 
 
 def _wrapped(function: types.FunctionType, hook: Hook, shapes: Shapes) -> types.FunctionType:
@@ -103,9 +139,8 @@ _COERCED = {
 
 def _check_methods(self: Any, made: ModelType, names: set[str]) -> None:
     """Compile each of the user's methods alone, so that a mistake is reported where it stands."""
-    for name in names:
-        hook = HOOKS.get(name)
-        if hook is not None and hook.compiled and self.has(name):
+    for hook in HOOKS.values():
+        if hook.compiled and hook.name in names and self.has(hook.name):
             problem = method_problem(self, made, hook)
             if problem is not None:
                 raise problem
@@ -121,12 +156,12 @@ def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
     kinds |= {"rng": rng_type, "beta": numba.float64}
     dispatcher = link(user, made.how)
     where = place(self, hook.name)
+    signature = (made, *[kinds[parameter] for parameter in hook.parameters])
     try:
-        dispatcher.compile((made, *[kinds[parameter] for parameter in hook.parameters]))
+        dispatcher.compile(signature)
     except NumbaError as error:
         return explain(error, where, type(self))
-    returned = dispatcher.nopython_signatures[-1].return_type
-    return _return_problem(self, hook, returned, where)
+    return _return_problem(self, hook, dispatcher.overloads[signature].signature.return_type, where)
 
 
 def _return_problem(self: Any, hook: Hook, returned: Any, where: str) -> ModelError | None:

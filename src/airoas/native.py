@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types as python_types
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 from numba.core import types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
-from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
 from airoas import content
-from airoas.link import link, mode, unnamed
+from airoas.cache import spelled
+from airoas.errors import CompileError, OptionError
+from airoas.link import link, same_value
 
 
 class Native:
@@ -28,23 +31,40 @@ class Native:
 
 
 class Handle:
-    """What a dispatcher receives in a model's place: the fields that compiled code sees, and what the methods mean.
+    """A model for compiled code: the fields that it sees, and what the methods mean."""
+
+    __slots__ = ("_views", "fields", "made")
+
+    def __init__(self, fields: dict[str, Any], made: NativeClass) -> None:
+        self.fields = {name: same_value(value, "compiled") for name, value in fields.items()}
+        for name, value in self.fields.items():
+            if any(isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 for x in (value if isinstance(value, tuple) else (value,))):
+                raise OptionError(f"{made.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
+        self.made = made
+        self._views: dict[str, View] = {}
+
+    def view(self, how: str) -> View:
+        """What a dispatcher of mode `how` receives in the model's place."""
+        if how not in self._views:
+            self._views[how] = View(self, how)
+        return self._views[how]
+
+    def kind(self, how: str) -> ModelType:
+        return self.view(how)._numba_type_
+
+
+class View:
+    """A Handle in one mode.
 
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
     """
 
-    __slots__ = ("_flat", "_kinds", "fields", "made")
+    __slots__ = ("_flat", "_numba_type_", "fields")
 
-    def __init__(self, fields: dict[str, Any], made: NativeClass) -> None:
-        self.fields = fields  # keeps the arrays alive
-        self.made = made
-        self._flat = tuple(part for value in fields.values() for part in _flatten(value))
-        self._kinds: dict[str, ModelType] = {}
-
-    def kind(self, how: str) -> ModelType:
-        if how not in self._kinds:
-            self._kinds[how] = ModelType(self.made, how, tuple((name, numba.typeof(value)) for name, value in self.fields.items()))
-        return self._kinds[how]
+    def __init__(self, handle: Handle, how: str) -> None:
+        self.fields = handle.fields  # keeps the arrays alive
+        self._flat = tuple(part for value in handle.fields.values() for part in _flatten(value))
+        self._numba_type_ = ModelType(handle.made, how, tuple((name, numba.typeof(value)) for name, value in handle.fields.items()))
 
 
 class NativeClass:
@@ -68,14 +88,23 @@ class NativeClass:
             self.digest = content.digest(tuple(sorted(parts.items(), key=lambda part: part[0])))
             self.cacheable = True
         except content.UnknownContentError:
-            self.digest = f"unnamed{next(unnamed)}"
+            self.digest = f"unnamed{next(_unnamed)}"
             self.cacheable = False
         _classes.setdefault(self.digest, self)
 
     def method(self, name: str, how: str) -> Any:
-        return link((self.functions.get(name) or self.properties[name]), how)
+        """The dispatcher type of a method or a property's getter."""
+        function = self.functions.get(name) or self.properties[name]
+        dispatcher = link(function, how)
+        if dispatcher.is_compiling:
+            code = function.__code__
+            where = f"{self.name}.{name} ({code.co_filename}, line {code.co_firstlineno})"
+            remedy = "write a loop, or a plain function outside the class: those may call themselves."
+            raise CompileError("calls itself, which compiled methods cannot", remedy, where=where)
+        return types.Dispatcher(dispatcher)
 
 
+_unnamed = itertools.count()
 _classes: dict[str, NativeClass] = {}
 
 
@@ -87,7 +116,7 @@ class ModelType(types.Type):
         self.how = how
         self.fields = dict(fields)
         self.cacheable = made.cacheable
-        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({', '.join(f'{n}: {k}' for n, k in fields)})")
+        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({', '.join(f'{n}: {spelled(k)}' for n, k in fields)})")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
@@ -110,11 +139,6 @@ def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> M
 
 def _flatten(value: Any) -> tuple[Any, ...]:
     return (value.ctypes.data, *value.shape) if isinstance(value, np.ndarray) else (value,)
-
-
-@typeof_impl.register(Handle)
-def _typeof_handle(value: Handle, context: Any) -> ModelType:
-    return value.kind(mode())
 
 
 @register_model(ModelType)
@@ -154,7 +178,7 @@ class _ModelAttributes(AttributeTemplate):
         if name in model.fields:
             return model.fields[name]
         if name in made.functions:
-            jitted = types.Dispatcher(made.method(name, model.how))
+            jitted = made.method(name, model.how)
 
             class Method(AbstractTemplate):
                 key = (model, name)
@@ -166,8 +190,7 @@ class _ModelAttributes(AttributeTemplate):
 
             return _MethodType(Method, model)
         if name in made.properties:
-            getter: Any = types.Dispatcher(made.method(name, model.how))
-            return getter.get_call_type(self.context, (model,), {}).return_type
+            return made.method(name, model.how).get_call_type(self.context, (model,), {}).return_type
         if name in made.constants:
             return self.context.resolve_value_type(made.constants[name])
         return None
@@ -177,10 +200,10 @@ class _ModelAttributes(AttributeTemplate):
 def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, name: str) -> Any:
     made = kind.made
     if name in made.properties:
-        jitted = types.Dispatcher(made.method(name, kind.how))
+        jitted = made.method(name, kind.how)
         signature = jitted.get_call_type(context.typing_context, (kind,), {})
         call = context.get_function(jitted, signature)
-        context.add_linking_libs(builder, getattr(call, "libs", ()))
+        context.add_linking_libs(getattr(call, "libs", ()))
         return call(builder, [value])
     if name in made.constants:
         return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])

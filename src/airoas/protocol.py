@@ -12,9 +12,9 @@ import numpy as np
 
 from airoas import content
 from airoas.errors import ModelError, OptionError
-from airoas.hooks import FINITE
+from airoas.hooks import FINITE, HOOKS
 from airoas.link import COERCE
-from airoas.methods import native_class
+from airoas.methods import ROWS, as_written, native_class
 from airoas.native import Handle, Native
 from airoas.rng import Rng, stream
 from airoas.shapes import Shape, Shapes, is_number
@@ -114,6 +114,9 @@ class Model(Native):
         return hash(self.content)
 
 
+_OURS = {name for name in vars(Model) if not name.startswith("_")} - HOOKS.keys() - {"max_steps"} | set(ROWS)
+
+
 def _once(model: Any, name: str, make: Callable[[], T]) -> T:
     held: dict[str, T] = model.__dict__
     if name not in held:
@@ -129,6 +132,9 @@ def model(cls: C) -> C:
         )
     if issubclass(cls, Model):
         return cls
+    for name in (*cls._fields, *vars(cls)):  # type: ignore[attr-defined]
+        if name in _OURS or (name in cls._fields and name != "max_steps" and name in vars(Model)):  # type: ignore[attr-defined]
+            raise ModelError(f"has a `{name}`, which is a name of every model", "choose another name.", where=f"class {cls.__name__}")
 
     def new(kind: Any, *arguments: Any, **fields: Any) -> Any:
         try:
@@ -242,18 +248,18 @@ def _find_shapes(self: Any) -> Shapes:
     problems = structure_problems(type(self))
     if problems:
         raise problems[0]
-    rng = stream(0, "shapes")
-    s = self.initial(rng)
+    rng, plain = stream(0, "shapes"), as_written(self)
+    s = plain.initial(rng)
     state = Shape.of(s, place(self, "initial"))
     action = None
     if self.has("actions"):
-        a: Any = next((a for a in range(self.n_actions) if self.legal(s, a)), None)
+        a: Any = next((a for a in range(self.n_actions) if plain.legal(s, a)), None)
         if a is None:
             raise ModelError("allows no action in an initial state", "leave at least one legal.", where=place(self, "legal"))
     else:
-        a = self.sample_action(s, rng)
+        a = plain.sample_action(s, rng)
         action = Shape.of(a, place(self, "sample_action"))
-    pair = self.step(s, a, rng)
+    pair = plain.step(s, a, rng)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ModelError(f"returns {pair!r}", "return (next_state, reward).", where=place(self, "step"))
     arrived = Shape.of(pair[0], place(self, "step"))
@@ -261,4 +267,4 @@ def _find_shapes(self: Any) -> Shapes:
         raise ModelError(
             f"returns the state {pair[0]!r}, where `initial` returns {s!r}", "return the same kind of tuple.", where=place(self, "step")
         )
-    return Shapes(state, Shape.of(self.observe(pair[0], a, rng), place(self, "observe")), action)
+    return Shapes(state, Shape.of(plain.observe(pair[0], a, rng), place(self, "observe")), action)

@@ -110,12 +110,13 @@ class Rng:
         """An integer in 0 .. n-1, each equally likely; 1 <= n < 2**31."""
         if n < 1 or n >= 2147483648:
             raise ValueError("rng.integer(n) needs 1 <= n < 2**31")
-        product = self.bits(32) * n
+        wide = int(n | 0)  # a narrow integer of numpy would overflow below, and `|` refuses a float
+        product = self.bits(32) * wide
         low = product & 4294967295
-        if low < n:  # Lemire's rejection: without it some values would be more likely by up to n / 2**32
-            threshold = (4294967296 - n) % n
+        if low < wide:  # Lemire's rejection: without it some values would be more likely by up to n / 2**32
+            threshold = (4294967296 - wide) % wide
             while low < threshold:
-                product = self.bits(32) * n
+                product = self.bits(32) * wide
                 low = product & 4294967295
         return product >> 32
 
@@ -134,15 +135,22 @@ class Rng:
 
     def reseed(self, seed: int, i: int, j: int) -> None:
         """Become `stream(seed, i, j)`: cheap enough to call per (scenario, depth)."""
-        self._spread(_absorb(_absorb(_absorb(0, seed), i), j))
+        self._spread(_absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j)))
 
     def _spread(self, h: int) -> None:
         for k in range(4):
             h = h + _GOLDEN & _MASK
             self._words[k] = mix64(h)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (tuple(self._words),)  # a copy has words, hence an address, of its own
+
     def __repr__(self) -> str:
         return f"Rng({', '.join(f'{w:#018x}' for w in self._words)})"
+
+
+def _restored(words: tuple[int, int, int, int]) -> Rng:
+    return Rng(array("Q", words))
 
 
 def _word(part: object) -> int:
@@ -156,11 +164,14 @@ def _word(part: object) -> int:
 
 
 def stream(seed: int, *key: int | str) -> Rng:
-    """The stream of `(seed, *key)`; equal arguments give equal numbers, different ones independent numbers."""
+    """The stream of `(seed, *key)`; equal arguments give equal numbers, different ones independent numbers.
+
+    Integers count modulo 2**64: -1 and 2**64 - 1 are the same key.
+    """
     h = _absorb(0, _word(seed))
     for part in key:
         h = _absorb(h, _word(part))
-    rng = Rng(array("Q", (0, 0, 0, 0)))
+    rng = _restored((0, 0, 0, 0))
     rng._spread(h)
     return rng
 

@@ -109,7 +109,7 @@ def test_bad_actions_and_observations_are_refused(action, observation, message):
 
 def test_auto_is_exact_where_the_model_offers_it():
     assert choose_method(Tag(), "auto") == choose_method(LightDark(), "auto") == choose_method(standard(7, 8), "auto") == "exact"
-    assert choose_method(Strict(), "auto") == "bootstrap"
+    assert choose_method(Strict(), "auto") == "annealed"
     with pytest.raises(airoas.OptionError, match="no filter"):
         choose_method(Tiger(), "kalman")
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 from airoas.belief import exact
+from airoas.belief.anneal import anneal
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.resample import indices
 from airoas.compile import kernel
-from airoas.errors import BeliefError, OptionError
+from airoas.errors import BeliefDepleted, OptionError
 from airoas.rng import Rng
 
-METHODS = ("bootstrap", "exact")
+METHODS = ("bootstrap", "annealed", "exact")
 _RESCUE = 10
 
 
@@ -24,9 +24,9 @@ class DepletionWarning(RuntimeWarning):
 
 
 def choose_method(model: Any, name: str) -> str:
-    """The filter behind a name; "auto" is the exact one where the model offers it, else the bootstrap filter."""
+    """The filter behind a name; "auto" is the exact one where the model offers it, else the annealed one."""
     if name == "auto":
-        return "exact" if exact.can_update(model) else "bootstrap"
+        return "exact" if exact.can_update(model) else "annealed"
     if name not in METHODS:
         raise OptionError(f"there is no filter {name!r}", f"use {', '.join(('auto', *METHODS))}.")
     return name
@@ -42,60 +42,49 @@ def update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rn
 
     "bootstrap" simulates every particle, multiplies its weight by the likelihood and resamples systematically when the
     effective sample size falls below N/2; particles that had terminated get weight zero, since the episode would have
-    ended. "exact" uses the model's closed form or enumeration.
+    ended. "annealed" is the same while the observation is mild and moves the particles toward it where it is sharp (see
+    `anneal`). "exact" uses the model's closed form or enumeration. A filter that loses all its particles is rescued with
+    a DepletionWarning where that is possible, else BeliefDepleted is raised.
     """
-    if choose_method(_checked(model), method) == "exact":
-        return exact.update(model, belief, action, observation)
-    posterior = _bootstrap(model, belief, action, observation, rng)
-    if posterior is None:
-        posterior = _rescue(model, belief, action, observation, rng)
+    posterior, rescue = update_and_tell(_checked(model), belief, action, observation, rng, choose_method(model, method))
+    if rescue:
+        warnings.warn(rescue, DepletionWarning, stacklevel=2)
     return posterior
 
 
-def _bootstrap(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles | None:
+def update_and_tell(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> tuple[Particles, str]:
+    """The updated belief, and how it was rescued where no particle explained the observation ("" otherwise)."""
+    if method == "exact":
+        return exact.update(model, belief, action, observation), ""
+    posterior = _particle_update(model, belief, action, observation, rng, method)
+    return (posterior, "") if posterior is not None else _rescue(model, belief, action, observation, rng, method)
+
+
+def _particle_update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> Particles | None:
     """None where no particle explains the observation."""
-    states, log_weights = np.array(belief.states), np.array(belief.log_weights)
-    _predict_and_weigh(model, states, log_weights, model.row("action", action), model.row("observation", observation), rng)
-    if log_weights.max() == -np.inf:
+    try:
+        posterior = anneal(model, belief, action, observation, rng, mode="corrected" if method == "annealed" else "none").belief
+    except BeliefDepleted:
         return None
-    posterior = Particles(states, log_weights=log_weights)
     return posterior if posterior.ess >= len(belief) / 2 else posterior.draw(len(belief), rng)
 
 
-def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
+def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> tuple[Particles, str]:
     """Try again with ten times the particles; then, for a finite model, any state that explains the observation."""
-    wide = _bootstrap(model, Particles(belief.states[indices(belief.weights, _RESCUE * len(belief), rng)]), action, observation, rng)
+    many = Particles(belief.states[indices(belief.weights, _RESCUE * len(belief), rng)])
+    wide = _particle_update(model, many, action, observation, rng, method)
     if wide is not None:
-        warnings.warn(f"no particle explained {observation!r}; {_RESCUE}x as many did. Use more particles.", DepletionWarning, stacklevel=3)
-        return wide.draw(len(belief), rng)
+        return wide.draw(len(belief), rng), f"no particle explained {observation!r}; {_RESCUE}x as many did. Use more particles."
     if model.is_finite:
         states = np.empty((int(model.n_states()), belief.states.shape[1]))
         log_weights = np.empty(len(states))
         _consistent(model, states, log_weights, model.row("action", action), model.row("observation", observation))
         if log_weights.max() > -np.inf:
-            message = (
+            told = (
                 f"no particle explained {observation!r}; the belief restarts from all states that do. Use more particles or method='exact'."
             )
-            warnings.warn(message, DepletionWarning, stacklevel=3)
-            return Particles(states, log_weights=log_weights).draw(len(belief), rng)
-    raise BeliefError(
-        f"none of {_RESCUE * len(belief)} particles explains observation {observation!r} after action {action!r}",
-        "use more particles, method='exact' where the model allows it, or check that observe and obs_logpdf agree.",
-    )
-
-
-@kernel
-def _predict_and_weigh(model: Any, states: Any, log_weights: Any, actions: Any, observations: Any, rng: Any) -> None:
-    a = model.read_action(actions, 0)
-    o = model.read_observation(observations, 0)
-    for i in range(len(states)):
-        s = model.read_state(states, i)
-        if log_weights[i] == -math.inf or model.is_terminal(s):
-            log_weights[i] = -math.inf
-            continue
-        s2, _ = model.step(s, a, rng)
-        log_weights[i] += model.obs_logpdf(o, s2, a)
-        model.write_state(states, i, s2)
+            return Particles(states, log_weights=log_weights).draw(len(belief), rng), told
+    raise BeliefDepleted(belief, action, observation)
 
 
 @kernel

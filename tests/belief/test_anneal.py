@@ -1,0 +1,363 @@
+"""`anneal`: exact posteriors at small N, every option, and calls that must fail as they should. The long proofs are laws."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from conjugate import GATED, INF_RIGHT, NAN_ALWAYS, NAN_RIGHT, NEVER, PLAIN, Bit, Line, Ring, Seen, answer
+
+import airoas
+from airoas import Particles, anneal, running
+from airoas.belief.anneal import choose_move, sigmoid_temperatures
+from airoas.domains import LaserTag, LightDark, LightDark2D, Tag
+
+SHARP = Seen(1.5, PLAIN)
+
+
+def at_zero(n):
+    return Particles(np.zeros((n, 2)))
+
+
+def around_zero(n, seed=0):
+    return Particles(np.column_stack([np.random.default_rng(seed).normal(size=n), np.zeros(n)]))
+
+
+# --- what it costs when nothing is to be done ---
+
+
+@pytest.mark.parametrize("mode", ["corrected", "none"])
+def test_a_plain_update_is_returned_where_it_is_good_enough(mode):
+    model, belief = Line(sd=3.0), Particles(np.zeros((50, 2)), weights=np.arange(1.0, 51.0))
+    found = anneal(model, belief, 0, Seen(0.5, PLAIN), airoas.stream(1), mode=mode, move="walk")
+    assert found.evaluations == 1
+    assert found.betas.tolist() == [0.0, 1.0]
+    assert found.acceptance.size == 0
+    assert found.move == ""
+    assert found.inefficiency[0] == found.inefficiency[1] == pytest.approx(found.belief.inefficiency)
+    logs = belief.log_weights + np.array([model.obs_logpdf(Seen(0.5, PLAIN), model.from_row("state", s), 0) for s in found.belief.states])
+    assert np.allclose(found.belief.log_weights, logs - np.log(np.exp(logs).sum()))
+    assert found.log_evidence == pytest.approx(np.log(np.exp(logs).sum()))
+
+
+def test_none_never_anneals():
+    found = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(1), mode="none")
+    assert (found.evaluations, found.move, found.betas.tolist()) == (1, "", [0.0, 1.0])
+    assert found.inefficiency[0] > 2.0
+
+
+# --- right answers at small N; tolerances of 5 standard errors and more, from the replicates of the laws ---
+
+
+@pytest.mark.parametrize("move", ["walk", "ancestors", "resimulate", "mutate", "move"])
+def test_every_move_finds_the_conjugate_posterior(move):
+    """30 runs of N = 100: the mean's error over runs has a standard error of 0.02 posterior sd (0.1 for resimulate)."""
+    truth = answer(0.01, 1.5)
+    found = [anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(k, move), move=move) for k in range(30)]
+    errors = np.array([f.belief.mean()[0] - truth.mean for f in found]) / truth.sd
+    ratios = [f.belief.std()[0] / truth.sd for f in found]
+    evidence = np.array([f.log_evidence - truth.log_evidence for f in found])
+    slack = 5.0 if move == "resimulate" else 1.0
+    assert abs(errors.mean()) < 0.12 * slack
+    assert np.sqrt(np.square(errors).mean()) < 0.2 * slack
+    assert np.median(ratios) == pytest.approx(1.0, abs=0.06 * slack)
+    assert abs(evidence.mean()) < 0.4 * slack
+    assert {f.move for f in found} == {move}
+    for f in found:
+        assert f.betas[0] == 0.0
+        assert f.betas[-1] == 1.0
+        assert (np.diff(f.betas) > 0.0).all()
+        assert len(f.acceptance) == len(f.betas) - 1
+        assert f.inefficiency[0] > 2.0
+        assert f.inefficiency[1] == pytest.approx(1.0)
+        assert f.evaluations == 1 + 2 * len(f.acceptance)
+
+
+def test_certain_dynamics_are_moved_by_their_ancestors():
+    """The spread is all in the previous belief (sd 1 as drawn), and the smoothing keeps its mean and variance."""
+    belief = around_zero(400)
+    truth = answer(0.01, 1.5)
+    found = anneal(Line(spread=0.0), belief, 0, SHARP, airoas.stream(2), move="ancestors")
+    assert abs(found.belief.mean()[0] - truth.mean) < 0.5 * truth.sd
+    assert found.belief.std()[0] == pytest.approx(truth.sd, rel=0.25)
+    assert len(np.unique(found.belief.states[:, 0])) > 200
+
+
+def test_importance_sampling_without_resampling():
+    """Weights only, on the paper's schedule: 20 runs, standard error of the mean error about 0.03 posterior sd."""
+    truth = answer(0.1, 1.0)
+    runs = [
+        anneal(Line(sd=0.1), at_zero(100), 0, Seen(1.0, PLAIN), airoas.stream(k), schedule="sigmoid", resample=False, move="walk")
+        for k in range(20)
+    ]
+    errors = np.array([r.belief.mean()[0] - truth.mean for r in runs]) / truth.sd
+    assert abs(errors.mean()) < 0.2
+    assert np.median([r.belief.std()[0] for r in runs]) == pytest.approx(truth.sd, rel=0.1)
+    assert abs(np.mean([r.log_evidence for r in runs]) - truth.log_evidence) < 0.2
+    assert all(r.belief.inefficiency > 1.0 for r in runs)
+    assert len(runs[0].betas) == 100
+    assert runs[0].evaluations == 199
+
+
+@pytest.mark.parametrize("until", [0.0, 1e-4, 0.01, 0.3])
+def test_an_early_stop_pays_the_rest(until):
+    truth = answer(0.1, 1.0)
+    runs = [anneal(Line(sd=0.1), at_zero(400), 0, Seen(1.0, PLAIN), airoas.stream(k), until=until, move="walk") for k in range(20)]
+    errors = np.array([r.belief.mean()[0] - truth.mean for r in runs]) / truth.sd
+    assert abs(errors.mean()) < 5.0 * errors.std() / math.sqrt(20.0) + 0.02
+    assert abs(np.mean([r.log_evidence for r in runs]) - truth.log_evidence) < 0.3
+    assert all(r.betas[-1] == 1.0 for r in runs)
+    assert all(until in r.betas for r in runs)
+
+
+def test_temperatures_of_ones_own():
+    own = (0.0, 1e-4, 1e-3, 0.01, 0.1, 1.0)
+    found = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=own, move="walk")
+    assert found.betas.tolist() == list(own)
+    stopped = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=own, until=0.05, move="walk")
+    assert stopped.betas.tolist() == [0.0, 1e-4, 1e-3, 0.01, 1.0]
+    nothing = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=(0.5, 1.0), until=0.2, move="walk")
+    assert nothing.betas.tolist() == [0.0, 1.0]
+    assert nothing.acceptance.size == 0
+    many = anneal(Line(), at_zero(20), 0, SHARP, airoas.stream(0), schedule=np.linspace(0.001, 1.0, 400), moves=0, move="walk")
+    assert len(many.betas) == 401
+
+
+def test_a_temperature_reaches_the_target():
+    found = anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), target_inefficiency=4.0, move="walk")
+    coarse = anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), target_inefficiency=20.0, move="walk")
+    assert len(found.betas) > len(coarse.betas)
+
+
+def test_the_papers_temperatures():
+    printed = sigmoid_temperatures()
+    assert printed[0] == pytest.approx(0.00675966, abs=5e-9)
+    assert printed[-1] == pytest.approx(0.99330715, abs=5e-9)
+    found = anneal(Line(), at_zero(20), 0, SHARP, airoas.stream(0), schedule="sigmoid", move="walk")
+    assert (found.betas[0], found.betas[-1], len(found.betas)) == (0.0, 1.0, 100)
+
+
+def test_gibbs_is_the_exact_update_of_a_finite_model():
+    """From 6000 equally weighted particles, a sharp sensor: each probability within 5 standard errors of the exact one."""
+    model = Ring(blind=0.0)
+    prior = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 9.0]) / 18.0
+    belief = Particles(np.repeat(np.arange(6.0), 6000 * 5 // 18)[:, None], weights=np.repeat(prior, 6000 * 5 // 18))
+    exact = airoas.update(model, Particles(np.arange(6.0)[:, None], weights=prior), 0, Bit(1), airoas.stream(0), "exact")
+    found = anneal(model, belief, 0, Bit(1), airoas.stream(0))
+    assert found.move == "gibbs"
+    for state, p in zip(exact.states[:, 0], exact.weights, strict=True):
+        share = found.belief.weights[found.belief.states[:, 0] == state].sum()
+        assert abs(share - p) < 5.0 * math.sqrt(p * (1.0 - p) / 2000)
+    assert found.evaluations == 1 + 2 * 3 * len(found.acceptance)  # three successors
+    assert found.log_evidence == pytest.approx(math.log(exact_evidence(model, prior)), abs=0.05)
+
+
+def exact_evidence(model, prior):
+    total = 0.0
+    for i, p in enumerate(prior):
+        for k in range(3):
+            s, q = model.successor(model.state(i), 0, k)
+            total += p * q * math.exp(max(-700.0, model.obs_logpdf(Bit(1), s, 0)))
+    return total
+
+
+def test_what_had_ended_counts_in_the_evidence_alone():
+    """Half the weight lies on particles whose episode is over: the posterior ignores them, the evidence is halved."""
+    n = 2000
+    states = np.column_stack([np.r_[np.zeros(n // 2), np.full(n // 2, 50.0)], np.r_[np.zeros(n // 2), np.ones(n // 2)]])
+    truth = answer(0.01, 1.5)
+    for move in ("walk", "ancestors"):
+        found = anneal(Line(), Particles(states), 0, SHARP, airoas.stream(0), move=move)
+        assert abs(found.belief.mean()[0] - truth.mean) < 0.3 * truth.sd
+        assert abs(found.log_evidence - truth.log_evidence - math.log(0.5)) < 0.5
+        assert (found.belief.states[:, 1] == 0.0).all()
+
+
+def test_survivors_that_are_copies_of_one_part_again():
+    """One particle in fifty starts near: after the first resampling the ancestors are few, and the walk must still move."""
+    states = np.zeros((50, 2))
+    states[0, 0] = 1.5
+    found = anneal(Line(spread=0.0), Particles(states), 0, SHARP, airoas.stream(3), move="ancestors")
+    assert len(np.unique(found.belief.states[:, 0])) > 10
+
+
+# --- which move ---
+
+
+def test_the_move_is_chosen_in_order():
+    assert choose_move(Tag(), "auto") == choose_move(LaserTag(), "auto") == "move"
+    assert choose_move(Ring(), "auto") == "gibbs"
+    assert choose_move(LightDark(), "auto") == choose_move(LightDark2D(), "auto") == "ancestors"
+    assert choose_move(Line(), "mutate") == "mutate"
+
+
+@pytest.mark.parametrize(
+    ("model", "move", "message"),
+    [
+        (LightDark(), "walk", "step_logpdf"),
+        (LightDark(), "mutate", "step_logpdf"),
+        (LightDark(), "gibbs", "successor"),
+        (Ring(), "move", "move"),
+        (Ring(), "kalman", "no move 'kalman'"),
+    ],
+)
+def test_a_move_that_the_model_cannot_make_is_refused(model, move, message):
+    rng = airoas.stream(0)
+    seen = model.observe(model.initial(rng), 0, rng)
+    with pytest.raises(airoas.OptionError, match=message):
+        anneal(model, Particles.sample(model, 5, rng), 0, seen, rng, move=move)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "hasty"}, "no mode"),
+        ({"target_inefficiency": 1.0}, "target_inefficiency"),
+        ({"target_inefficiency": math.nan}, "target_inefficiency"),
+        ({"schedule": "linear"}, "no schedule"),
+        ({"schedule": ()}, "does not rise"),
+        ({"schedule": (0.5, 0.2)}, "does not rise"),
+        ({"schedule": (0.5, 1.5)}, "does not rise"),
+        ({"schedule": (0.5, math.nan)}, "does not rise"),
+        ({"schedule": (-0.5, 1.0)}, "does not rise"),
+        ({"schedule": ("a",)}, "does not rise"),
+        ({"schedule": ((0.1, 0.2), (0.3, 1.0))}, "does not rise"),
+        ({"moves": -1}, "moves is -1"),
+        ({"until": 1.5}, "until"),
+        ({"until": math.nan}, "until"),
+        ({"scale": 0.0}, "scale"),
+        ({"scale": math.inf}, "scale"),
+        ({"threads": 0}, "threads"),
+        ({"resample": False}, "adaptive"),
+        ({"mode": "literal", "literal_weights": "two"}, "literal_weights"),
+        ({"mode": "literal", "literal_constant": 0.0}, "literal_constant"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(airoas.OptionError, match=message):
+        anneal(Line(), at_zero(5), 0, SHARP, airoas.stream(0), **options)
+
+
+def test_a_belief_of_another_model_is_refused():
+    for mode in ("corrected", "literal", "none"):
+        with pytest.raises(airoas.OptionError, match="1 numbers, those of Line 2"):
+            anneal(Line(), Particles([[0.0]]), 0, SHARP, airoas.stream(0), mode=mode)
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize("kind", [NAN_RIGHT, INF_RIGHT, NAN_ALWAYS])
+@pytest.mark.parametrize("options", [{"move": "walk"}, {"move": "ancestors"}, {"mode": "none"}, {"mode": "literal"}])
+def test_a_likelihood_that_is_none_names_its_method(kind, options):
+    with pytest.raises(airoas.ModelError, match=r"Line\.obs_logpdf .*nan or \+inf"):
+        anneal(Line(), at_zero(200), 0, Seen(0.5, kind), airoas.stream(0), **options)
+
+
+@pytest.mark.parametrize("move", ["walk", "ancestors", "resimulate", "mutate", "move"])
+def test_a_bad_likelihood_that_only_a_move_meets_names_its_method_too(move):
+    """All particles are simulated left of the bad region; the moves, drawn to the reading, run into it."""
+    model = Line(sd=0.5, spread=1.0)
+    belief = at_zero(40)
+    for seed in range(200):
+        try:
+            anneal(model, belief, 0, Seen(1.5, NAN_RIGHT), airoas.stream(seed), move=move, target_inefficiency=1.05, moves=10)
+        except airoas.ModelError as error:
+            assert "Line.obs_logpdf" in error.where
+    with pytest.raises(airoas.ModelError, match=r"Line\.obs_logpdf"):
+        anneal(model, belief, 0, Seen(1.5, NAN_RIGHT), airoas.stream(0), move=move, target_inefficiency=1.05, moves=10)
+
+
+def test_a_transition_density_that_is_none_names_its_method():
+    with pytest.raises(airoas.ModelError, match=r"Line\.step_logpdf .*nan or \+inf"):
+        anneal(Line(sd=0.1, spread=0.0), around_zero(50), 0, Seen(0.5, PLAIN), airoas.stream(0), move="walk")
+
+
+@pytest.mark.parametrize("options", [{"move": "walk"}, {"mode": "none"}, {"mode": "literal"}])
+def test_nothing_alive_is_depletion(options):
+    belief = at_zero(20)
+    with pytest.raises(airoas.BeliefDepleted, match="Use more particles") as caught:
+        anneal(Line(), belief, 0, Seen(0.5, NEVER), airoas.stream(0), **options)
+    assert caught.value.belief is belief
+    assert (caught.value.action, caught.value.observation) == (0, Seen(0.5, NEVER))
+    assert pickle.loads(pickle.dumps(caught.value)).observation == Seen(0.5, NEVER)
+
+
+def test_ten_thousand_random_calls_end_well():
+    """Any N, any weights, any likelihood: a belief without nan, or an error of ours that tells what to do."""
+    rng = np.random.default_rng(11)
+    model_of = [Line(sd=sd, spread=spread) for sd in (1e-9, 0.01, 1.0, 1e6) for spread in (0.0, 1.0)]
+    ended = {}
+    for call in range(10_000):
+        n = int(rng.choice([1, 2, 3, 10, 40], p=[0.2, 0.2, 0.2, 0.2, 0.2]))
+        states = np.column_stack([rng.normal(size=n) * 10.0 ** rng.uniform(-12, 6), rng.random(n) < 0.1])
+        logs = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 5)
+        logs[rng.random(n) < 0.3] = -np.inf
+        if logs.max() == -np.inf:
+            logs[0] = 0.0
+        kind = int(rng.choice([PLAIN, GATED, NAN_RIGHT, INF_RIGHT, NAN_ALWAYS, NEVER], p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.05]))
+        seen = Seen(float(rng.normal() * 10.0 ** rng.uniform(-3, rng.choice([1, 300]))), kind)
+        options = [{"move": "walk"}, {"move": "ancestors"}, {"move": "ancestors", "schedule": (0.1, 1.0)}, {"mode": "literal"}][call % 4]
+        model = model_of[int(rng.integers(len(model_of)))]
+        try:
+            found = anneal(model, Particles(states, log_weights=logs), 0, seen, airoas.stream(call), **options)
+        except (airoas.BeliefDepleted, airoas.ModelError) as error:
+            ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
+            assert isinstance(error, airoas.BeliefDepleted) or "Line." in error.where
+            assert kind != PLAIN or isinstance(error, airoas.BeliefDepleted) or "step_logpdf" in error.where
+            continue
+        ended["belief"] = ended.get("belief", 0) + 1
+        assert not np.isnan(found.belief.states).any()
+        assert not np.isnan(found.belief.log_weights).any()
+        assert not math.isnan(found.log_evidence)
+        assert not np.isnan(found.betas).any()
+        assert kind not in (NAN_ALWAYS, NEVER)
+    assert min(ended.values()) > 500, ended
+    assert set(ended) == {"belief", "BeliefDepleted", "ModelError"}
+
+
+# --- the same numbers everywhere ---
+
+
+def digest(found):
+    return (
+        found.belief.states.tobytes(),
+        found.belief.log_weights.tobytes(),
+        found.log_evidence,
+        found.betas.tobytes(),
+        found.acceptance.tobytes(),
+        found.evaluations,
+    )
+
+
+@pytest.mark.parametrize("move", ["walk", "ancestors", "resimulate", "mutate", "move", "gibbs"])
+def test_interpreted_and_compiled_agree_to_the_bit(move):
+    model, belief, seen = (
+        (Line(), around_zero(30), SHARP) if move != "gibbs" else (Ring(blind=0.0), Particles([[5.0], [1.0], [2.0]]), Bit(0))
+    )
+    found = []
+    for mode in ("interpreted", "compiled"):
+        with running(mode):
+            found.append(digest(anneal(model, belief, 0, seen, airoas.stream(4), move=move, target_inefficiency=1.2)))
+    assert found[0] == found[1]
+
+
+def test_the_number_of_threads_changes_nothing():
+    belief = around_zero(20_000)
+    found = {
+        digest(anneal(Line(sd=0.01, spread=0.1), belief, 0, SHARP, airoas.stream(5), move="ancestors", threads=threads))
+        for threads in (1, 2, 3)
+    }
+    assert len(found) == 1
+
+
+def test_a_given_scale_is_kept():
+    """The proposals do not follow the cloud: at the end of a sharp bridge steps of 1 are hardly ever taken, steps of 0.01 are."""
+    wide, narrow = (
+        anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), move=move, scale=scale).acceptance[-1]
+        for move in ("walk",)
+        for scale in (1.0, 0.01)
+    )
+    assert wide < 0.05 < 0.4 < narrow
+    noise = [anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), move="ancestors", scale=s).acceptance[-1] for s in (1.0, 0.01)]
+    assert noise[0] < 0.05 < 0.4 < noise[1]

@@ -1,0 +1,23 @@
+"""One compilation cache for the whole run, in a temporary folder that the workers of a parallel run share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # workers inherit it
+        os.environ["AIROAS_CACHE_DIR"] = config.stash[_FOLDER] = tempfile.mkdtemp(prefix="airoas-tests-")
+        os.environ.pop("AIROAS_MODE", None)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _FOLDER in config.stash:
+        shutil.rmtree(config.stash[_FOLDER], ignore_errors=True)
+
+
+_FOLDER = pytest.StashKey[str]()
