@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airoas.belief.anneal import Annealed, anneal
+    from airoas.belief.anneal import anneal
+    from airoas.belief.annealed import Annealed
     from airoas.belief.filter import DepletionWarning, update
     from airoas.belief.particles import Particles
     from airoas.checking import Finding, Report, check
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "belief.anneal": ("Annealed", "anneal"),
+    "belief.anneal": ("anneal",),
+    "belief.annealed": ("Annealed",),
     "belief.filter": ("DepletionWarning", "update"),
     "belief.particles": ("Particles",),
     "checking": ("Finding", "Report", "check"),

@@ -180,7 +180,9 @@ _unnamed = itertools.count()
 
 
 def jit_options(how: str) -> dict[str, Any]:
-    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": how == "debug"}
+    """forceinline: a model's fields would travel by value into every call that is left, and streams through memory."""
+    compiled = how == "compiled"
+    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": not compiled, "forceinline": compiled}
 
 
 def content_of(function: python_types.FunctionType) -> str | None:

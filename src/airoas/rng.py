@@ -187,6 +187,7 @@ class RngType(types.Type):
 
 
 rng_type = RngType()
+_INLINE = {"forceinline": True}  # so that a stream that is local to a kernel stays in registers
 _WORD = ir.IntType(64)
 
 
@@ -249,24 +250,24 @@ _U_GOLDEN, _U_MIX1, _U_MIX2 = np.uint64(_GOLDEN), np.uint64(_MIX1), np.uint64(_M
 _U27, _U30, _U31, _U64 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
 
 
-@register_jitable
+@register_jitable(**_INLINE)
 def _mix64_native(x):
     x = (x ^ (x >> _U30)) * _U_MIX1
     x = (x ^ (x >> _U27)) * _U_MIX2
     return x ^ (x >> _U31)
 
 
-@register_jitable
+@register_jitable(**_INLINE)
 def _absorb_native(h, key):
     return _mix64_native((h + _U_GOLDEN) ^ _mix64_native(np.uint64(key) ^ _U_MIX2))
 
 
-@overload_method(RngType, "bits")
+@overload_method(RngType, "bits", jit_options=_INLINE)
 def _bits(self, k):
     return lambda self, k: np.int64(_next_word(self) >> (_U64 - np.uint64(k)))
 
 
-@overload_method(RngType, "reseed")
+@overload_method(RngType, "reseed", jit_options=_INLINE)
 def _reseed(self, seed, i, j):
     def reseed(self, seed, i, j):
         h = _absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j)
@@ -279,16 +280,16 @@ def _reseed(self, seed, i, j):
     return reseed
 
 
-@overload_method(RngType, "uniform")
+@overload_method(RngType, "uniform", jit_options=_INLINE)
 def _uniform(self):
     return Rng.uniform
 
 
-@overload_method(RngType, "normal")
+@overload_method(RngType, "normal", jit_options=_INLINE)
 def _normal(self):
     return Rng.normal
 
 
-@overload_method(RngType, "integer")
+@overload_method(RngType, "integer", jit_options=_INLINE)
 def _integer(self, n: int):
     return Rng.integer

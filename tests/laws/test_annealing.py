@@ -378,7 +378,9 @@ def filter_runs(name, n, others):
 
 @pytest.mark.parametrize("name", ["tag", "laser-tag", "rock-sample-7-8"])
 def test_not_worse_than_bootstrap_at_equal_likelihoods(name):
-    n = 5000
+    """With 10,000 particles. With few, annealing does not pay here: LaserTag at N = 200 is worse by 0.10 at equal likelihoods, since
+    bootstrap may have almost five times the particles, and better by 0.01 at equal particles (docs/annealing.md)."""
+    n = 10_000
     _, cost = filter_runs(name, 200, [])
     rows, spent = filter_runs(name, n, [n, round(n * cost)])
     for label, column in (("equal particles", 1), ("equal likelihoods", 2)):

@@ -11,11 +11,11 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from airoas.belief.annealed import Annealed, sigmoid_temperatures
 from airoas.belief.bridge import (
     AFTER,
     BAD_LIKELIHOOD,
@@ -44,6 +44,7 @@ from airoas.belief.bridge import (
     bridge_by,
     sides,
 )
+from airoas.belief.literal import anneal_literal
 from airoas.belief.moves import CHUNK, Cloud, Scales
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.tape import size, tape
@@ -56,27 +57,6 @@ MODES = ("corrected", "literal", "none")
 MOST_STAGES = 256
 MOST_DRAWS = 64  # of one simulated step that a tape remembers; later ones are drawn afresh
 THREADED = 10_000  # particles from which threads are worth their start
-
-
-@dataclass(frozen=True)
-class Annealed:
-    """An updated belief and how it came about."""
-
-    belief: Particles
-    log_evidence: float
-    """Estimate of log p(observation | belief, action)."""
-    betas: np.ndarray
-    """Temperatures visited, 0 first (twice where weights were too uneven for any step before resampling) and 1 last; [0, 1]
-    for a plain update."""
-    acceptance: np.ndarray
-    """Share of proposals accepted at each temperature with moves (all but the first, and the last where it stopped early);
-    empty for a plain update."""
-    inefficiency: tuple[float, float]
-    """N / ESS of the plain update, and of the returned belief."""
-    move: str
-    """Which move was used; "" for none."""
-    evaluations: int
-    """Likelihoods evaluated, per particle. What a model's own `move` evaluates is not seen: a call counts as one."""
 
 
 def anneal(
@@ -120,8 +100,6 @@ def anneal(
         problem = f"the belief's states have {belief.states.shape[1]} numbers, those of {type(model).__name__} {width}"
         raise OptionError(problem, "make it with Particles.sample(model, n, rng).")
     if mode == "literal":
-        from airoas.belief.literal import anneal_literal
-
         return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
     fixed = _temperatures(schedule, until)
@@ -191,13 +169,6 @@ def _check_options(
         raise OptionError(f"scale is {scale}", "it is a standard deviation: above 0 and finite.")
     if threads is not None and threads < 1:
         raise OptionError(f"threads is {threads}", "use at least 1.")
-
-
-def sigmoid_temperatures() -> np.ndarray:
-    """[100] the paper's temperatures as printed (eq. for beta_i), from 0.00676 to 0.99331."""
-    x = np.linspace(1e-3, 1.0, 100)
-    betas: np.ndarray = 1.0 / (1.0 + np.exp(-10.0 * (x - 0.5)))
-    return betas
 
 
 def _temperatures(schedule: str | Sequence[float], until: float) -> np.ndarray | None:

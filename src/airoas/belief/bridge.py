@@ -33,7 +33,7 @@ from airoas.belief.moves import (
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.tape import tape
 from airoas.belief.temper import next_increment, reweigh
-from airoas.borrow import borrow
+from airoas.borrow import borrow, local
 from airoas.compile import Kernel, kernel
 
 MOVES: dict[str, Any] = {
@@ -280,11 +280,12 @@ def bridge_by(name: str) -> Bridge:
     """The bridge whose particles move by `MOVES[name]`."""
     sweep = MOVES[name]
 
-    def run_pass(model, work, phase, chunk, seed, rng):  # type: ignore[no-untyped-def]
+    def run_pass(model: Any, work: Work, phase: int, chunk: int, seed: int, rng: Any) -> None:
         """One chunk of a pass, with the stream of (seed, pass, chunk)."""
         work = borrow(work)
         lo = chunk * CHUNK
         hi = min(len(work.chosen), lo + CHUNK)
+        rng = local(rng)
         rng.reseed(seed, int(work.numbers[PASS]), chunk)
         if phase <= PREDICT_AGAIN:
             _predict(model, work, lo, hi, rng)
@@ -296,7 +297,7 @@ def bridge_by(name: str) -> Bridge:
             o = model.read_observation(work.observations, 0)
             sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, rng)
 
-    def run(model, work, inline, seed, rng, chunk_rng):  # type: ignore[no-untyped-def]
+    def run(model: Any, work: Work, inline: bool, seed: int, rng: Any, chunk_rng: Any) -> int:
         """Go on until the end, or, where passes are not run inline, until the next one is due."""
         work = borrow(work)
         while True:

@@ -96,10 +96,12 @@ def accept(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool, scales: Sc
         old, new = cloud.log_likelihoods, spare.log_likelihoods
         for i in range(lo, hi):
             taken = rng.uniform() < chances[i]
-            accepted += 1 if taken else 0
-            old[i] = new[i] if taken else old[i]
+            accepted += int(taken)
+            stay, go = old[i], new[i]
+            old[i] = go if taken else stay
             for k in range(states.shape[1]):
-                states[i, k] = proposed[i, k] if taken else states[i, k]
+                stay, go = states[i, k], proposed[i, k]
+                states[i, k] = go if taken else stay
     scales.counts[lo // CHUNK, what] += accepted
 
 
