@@ -127,7 +127,7 @@ DISAGREE: dict[str, tuple[Callable, Callable, str]] = {
     "poisson mean": (lambda r: (poisson(r, 4.0),), lambda o: log_poisson(o[0], 4.3), "number 0"),
     "peaks of other weights": (two_peaks, lambda o: log_two_peaks(o[0], 0.35), "mean"),
     "peaks too wide": (two_peaks, lambda o: log_two_peaks(o[0], 0.3, 0.12), ""),
-    "correlation": (correlated, lambda o: log_correlated(o, 0.87), "correlation"),
+    "correlation": (correlated, lambda o: log_correlated(o, 0.85), "correlation"),
     "one of ten normals": (ten_normals, lambda o: sum(map(log_normal, o[:9])) + log_normal(o[9], 0.0, 1.15), "number 9"),
     "ten normals, 20 % too large": (ten_normals, lambda o: sum(map(log_normal, o)) + math.log(1.2), "adds up to about 1.2"),
     "lost too often": (lost_or_seen, lambda o: log_lost_or_seen(o, 0.45), "number 0"),
@@ -203,7 +203,7 @@ def test_errors_are_as_large_as_stated(seed: Callable[[int], None]) -> None:
 @pytest.mark.law
 @pytest.mark.parametrize("name", [name for name in AGREE if name != "certain"])
 def test_errors_are_as_large_as_stated_everywhere(name: str, seed: Callable[[int], None]) -> None:
-    found = np.array(list(scores(*AGREE[name], range(100, 200), seed)))
+    found = np.array(list(scores(*AGREE[name], range(100, 150), seed)))
     assert 0.75 < found.std() < 1.3  # rare values make some of them skewed
 
 

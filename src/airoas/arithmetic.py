@@ -22,6 +22,7 @@ def exp(x: float) -> float:
 
     Weights that small count for nothing, and their squares would be denormal numbers, which are slow.
     """
+    x = float(x)  # interpreted, a numpy number would warn of inf - inf
     rounded = x * 1.4426950408889634 + _MAGIC
     n = rounded - _MAGIC
     r = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core.errors import NumbaError
 
 from airoas import content
 from airoas.cache import KernelCache
-from airoas.explain import explain
+from airoas.explain import COMPILER_ERRORS, explain
 from airoas.link import content_of, interpreted_class, interpreted_copy, jit_options, link, mode, running
 from airoas.native import ModelType, Native
 
@@ -39,7 +38,7 @@ class Kernel:
             return link(self.function, how)(*[interpreted(x) if isinstance(x, Native) else x for x in arguments])
         try:
             return self._dispatcher(how)(*[x.native().view(how) if isinstance(x, Native) else x for x in arguments])
-        except NumbaError as error:
+        except COMPILER_ERRORS as error:
             raise explain(error, f"kernel {self.__name__}") from error
 
     def prepare(self, *arguments: Any) -> None:
@@ -49,12 +48,12 @@ class Kernel:
             return
         try:
             self._dispatcher(how).compile(tuple(x.native().kind(how) if isinstance(x, Native) else numba.typeof(x) for x in arguments))
-        except NumbaError as error:
+        except COMPILER_ERRORS as error:
             raise explain(error, f"kernel {self.__name__}") from error
 
     def _dispatcher(self, how: str) -> Any:
         if how not in self._dispatchers:
-            dispatcher = link(self.function, how)
+            dispatcher = link(self.function, how, entry=True)
             made_of = content_of(self.function)
             mentioned = {name for part in content.reachable(self.function) for name in content.attributes(part)}
 

@@ -173,16 +173,20 @@ def same_value(value: Any, how: str) -> Any:
 
 # --- linking: the same function over compiled, or over interpreted, surroundings ---
 
-_linked: dict[tuple[python_types.FunctionType, str], Any] = {}
+_linked: dict[tuple[python_types.FunctionType, str, bool], Any] = {}
 _linking = threading.RLock()  # a function is in `_linked` before its globals are complete
 _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
-def jit_options(how: str) -> dict[str, Any]:
-    """forceinline: a model's fields would travel by value into every call that is left, and streams through memory."""
+def jit_options(how: str, entry: bool = False) -> dict[str, Any]:
+    """How numba compiles. Only an entry, that is a kernel, gets the wrapper that Python calls: unboxing costs most of the time.
+
+    forceinline: a model's fields would travel by value into every call that is left, and streams through memory.
+    """
     compiled = how == "compiled"
-    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": not compiled, "forceinline": compiled}
+    wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
+    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": not compiled, "forceinline": compiled, **wrappers}
 
 
 def content_of(function: python_types.FunctionType) -> str | None:
@@ -202,13 +206,13 @@ def unique_name(function: python_types.FunctionType) -> str:
     return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
 
 
-def link(function: python_types.FunctionType, how: str) -> Any:
-    """A function ready to run in mode `how`: a numba dispatcher, or plain Python."""
+def link(function: python_types.FunctionType, how: str, entry: bool = False) -> Any:
+    """A function ready to run in mode `how`: a numba dispatcher, or plain Python. An entry is what Python calls itself."""
     with _linking:
-        return _linked.get((function, how)) or _link(function, how)
+        return _linked.get((function, how, entry)) or _link(function, how, entry)
 
 
-def _link(function: python_types.FunctionType, how: str) -> Any:
+def _link(function: python_types.FunctionType, how: str, entry: bool) -> Any:
     def convert(value: Any, below: Reads) -> Any:
         value = content.plain(value)
         if isinstance(value, python_types.ModuleType) and not is_native(value):
@@ -222,14 +226,14 @@ def _link(function: python_types.FunctionType, how: str) -> Any:
         return same_value(value, how)
 
     def finish(copy: python_types.FunctionType) -> Any:
-        _linked[function, how] = copy if how == "interpreted" else numba.jit(**jit_options(how))(copy)
-        return _linked[function, how]
+        _linked[function, how, entry] = copy if how == "interpreted" else numba.jit(**jit_options(how, entry))(copy)
+        return _linked[function, how, entry]
 
     name = function.__name__ if how == "interpreted" else unique_name(function)
     try:
         return content.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
     except BaseException:
-        _linked.pop((function, how), None)  # half linked
+        _linked.pop((function, how, entry), None)  # half linked
         raise
 
 

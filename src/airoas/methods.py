@@ -7,11 +7,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaError
 
 from airoas import content
 from airoas.errors import ModelError
-from airoas.explain import explain
+from airoas.explain import COMPILER_ERRORS, explain
 from airoas.hooks import HOOKS, Hook
 from airoas.link import COERCE, define, interpreted_class, interpreted_copy, link, same_value
 from airoas.native import ModelType, NativeClass
@@ -159,7 +158,7 @@ def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
     signature = (made, *[kinds[parameter] for parameter in hook.parameters])
     try:
         dispatcher.compile(signature)
-    except NumbaError as error:
+    except COMPILER_ERRORS as error:
         return explain(error, where, type(self))
     return _return_problem(self, hook, dispatcher.overloads[signature].signature.return_type, where)
 

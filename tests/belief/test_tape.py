@@ -47,7 +47,7 @@ def test_a_second_run_repeats_the_first(mode):
 @pytest.mark.parametrize("mode", ["interpreted", "compiled"])
 def test_a_draw_of_another_kind_is_fresh_and_replaces_the_recorded_one(mode):
     rows, values = rows_and_values()
-    rows[1, 1:5] = NORMAL, -9.0, NORMAL, -8.0
+    rows[1, :5] = 2, NORMAL, -9.0, NORMAL, -8.0
     with running(mode):
         three_draws(rows, values, airoas.stream(3))
     assert 0.0 <= values[0] < 1.0
@@ -56,9 +56,21 @@ def test_a_draw_of_another_kind_is_fresh_and_replaces_the_recorded_one(mode):
     assert rows[1, 2] == values[0]
 
 
+@pytest.mark.parametrize("mode", ["interpreted", "compiled"])
+def test_draws_that_the_last_run_did_not_take_are_forgotten(mode):
+    """The third was recorded by an earlier run; the last one took two."""
+    rows, values = rows_and_values()
+    rows[1, :7] = 2, UNIFORM, 0.25, NORMAL, 0.5, INTEGER + 7, 99.0
+    with running(mode):
+        three_draws(rows, values, airoas.stream(3))
+    assert values[:2].tolist() == [0.25, 0.5]
+    assert 0 <= values[2] < 7
+    assert rows[1, 6] == values[2]
+
+
 def test_an_integer_of_another_range_is_another_kind():
     rows, values = rows_and_values()
-    rows[1, 1:7] = UNIFORM, 0.25, NORMAL, 0.5, INTEGER + 100, 99.0
+    rows[1, :7] = 3, UNIFORM, 0.25, NORMAL, 0.5, INTEGER + 100, 99.0
     three_draws(rows, values, airoas.stream(3))
     assert values[:2].tolist() == [0.25, 0.5]
     assert 0 <= values[2] < 7

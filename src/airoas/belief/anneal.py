@@ -41,7 +41,8 @@ from airoas.belief.bridge import (
     TARGET,
     UNTIL,
     Work,
-    bridge_by,
+    next_pass,
+    pass_by,
     sides,
 )
 from airoas.belief.literal import anneal_literal
@@ -209,7 +210,7 @@ def prepare_work(
         Cloud(
             ancestors=np.empty((n, width)),
             centres=np.empty((n, width if move == "ancestors" else 0)),
-            tapes=np.empty((n, tape_size)),
+            tapes=np.zeros((n, tape_size)),
             states=np.empty((n, width)),
             log_weights=np.empty(n),
             weights=np.empty(n),
@@ -252,18 +253,15 @@ def prepare_work(
 
 
 def _run(model: Any, work: Work, move: str, threads: int | None, rng: Rng) -> int:
-    """How the bridge ended; its passes run in threads where there are enough particles."""
-    bridge, seed, n = bridge_by(move), rng.bits(62), len(work.chosen)
-    count = min(threads or os.cpu_count() or 1, len(work.scales.counts)) if n >= THREADED else 1
-    if count == 1:
-        return int(bridge.run(model, work, True, seed, rng, stream(0)))
+    """How the bridge ended; the chunks of its passes run in threads where there are enough particles."""
+    run_pass, seed, chunks = pass_by(move), rng.bits(62), range(len(work.scales.counts))
+    count = min(threads or os.cpu_count() or 1, len(chunks)) if len(work.chosen) >= THREADED else 1
     with ThreadPoolExecutor(count) as pool:
         while True:
-            phase = int(bridge.run(model, work, False, seed, rng, stream(0)))
+            phase = int(next_pass(work, rng))
             if phase >= FIRST_END:
                 return phase
-            for _ in pool.map(lambda chunk: bridge.run_pass(model, work, phase, chunk, seed, stream(0)), range(len(work.scales.counts))):  # noqa: B023
-                pass
+            list((pool.map if count > 1 else map)(lambda chunk: run_pass(model, work, phase, chunk, seed, stream(0)), chunks))  # noqa: B023
 
 
 def _result(work: Work, status: int, move: str) -> Annealed:

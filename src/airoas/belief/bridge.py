@@ -1,11 +1,11 @@
-"""The bridge from a belief to its posterior: one control flow, inside a kernel or with its passes in threads.
+"""The bridge from a belief to its posterior: serial work and passes over the particles by turns.
 
 Paper: Alg. 4. Differs: each temperature is chosen so that N/ESS reaches the target (or taken from a schedule that ends at
 1), weights are carried, and the rest L^(1 - beta) is paid when it stops early.
 
-`advance` does the serial work up to the next pass over the particles and names that pass; `run_pass` does the pass for one
-chunk of particles with a stream of the chunk's own. `bridge` alternates the two, or hands each pass to its caller, who may
-run the chunks in threads: the result is the same to the last bit.
+`next_pass` does the serial work up to the next pass over the particles and names that pass; a kernel of `pass_by` does the
+pass for one chunk of particles with a stream of the chunk's own, so that chunks may run in threads and give the same result
+to the last bit.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import functools
 import math
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from airoas.belief import moves
 from airoas.belief.moves import (
@@ -30,7 +32,7 @@ from airoas.belief.moves import (
     likelihood_of,
     smooth,
 )
-from airoas.belief.resample import SYSTEMATIC, choose
+from airoas.belief.resample import SYSTEMATIC, choose_particles
 from airoas.belief.tape import tape
 from airoas.belief.temper import next_increment, reweigh
 from airoas.borrow import borrow, local
@@ -88,7 +90,7 @@ def sides(work: Work) -> tuple[Cloud, Cloud]:
     return work.there, work.here
 
 
-def advance(work: Work, rng: Any) -> int:
+def next_pass(work: Work, rng: Any) -> int:
     """The serial work up to the next pass, which it gives, or how it ended."""
     numbers, options = work.numbers, work.options
     phase = int(numbers[PHASE])
@@ -130,9 +132,7 @@ def _plain(work: Work) -> int:
     """PLAIN where the plain update is good enough or asked for, DEPLETED where nothing is alive, else -1."""
     cloud, spare = sides(work)
     numbers, options = work.numbers, work.options
-    n = len(cloud.states)
-    for i in range(n):  # `reweigh` changes the weights, and the bridge starts from those before the observation
-        spare.log_weights[i] = cloud.log_weights[i]
+    spare.log_weights[:] = cloud.log_weights  # `reweigh` changes them, and the bridge starts from those before the observation
     log_sum, ratio = reweigh(cloud.log_weights, cloud.log_likelihoods, 1.0, cloud.weights)
     numbers[BEFORE] = numbers[AFTER] = ratio
     if log_sum == -math.inf:
@@ -140,13 +140,9 @@ def _plain(work: Work) -> int:
     if ratio <= options[TARGET] or options[PLAIN_ONLY] > 0.0:
         numbers[LOG_EVIDENCE] = log_sum
         return PLAIN
-    total = 0.0
-    for i in range(n):
-        cloud.log_weights[i] = spare.log_weights[i]
-        cloud.weights[i] = math.exp(cloud.log_weights[i])
-        total += cloud.weights[i]
-    for i in range(n):  # what ended before this step is gone, and counts in the evidence alone
-        cloud.weights[i] /= total
+    cloud.log_weights[:] = spare.log_weights
+    cloud.weights[:] = np.exp(cloud.log_weights - cloud.log_weights.max())
+    cloud.weights[:] /= cloud.weights.sum()  # what ended before this step is gone, and counts in the evidence alone
     return -1
 
 
@@ -191,7 +187,7 @@ def _temper(work: Work, rng: Any) -> int:
     work.betas[stage + 1] = numbers[BETA]
     numbers[SWEEPS] = 0
     if options[RESAMPLES] > 0.0 and (not fixed or ratio > options[TARGET]):
-        choose(cloud.weights, SYSTEMATIC, rng, work.chosen)
+        choose_particles(cloud.weights, SYSTEMATIC, rng, work.chosen)
         return _next(work, GATHER)
     if options[REPEATS] == 0.0:
         return _temper_again(work)
@@ -201,8 +197,7 @@ def _temper(work: Work, rng: Any) -> int:
 
 def _temper_again(work: Work) -> int:
     """A pass over nothing, so that a fixed schedule without moves goes on to its next temperature."""
-    for i in range(len(work.chosen)):
-        work.chosen[i] = i
+    work.chosen[:] = np.arange(len(work.chosen))
     return _next(work, GATHER)
 
 
@@ -217,10 +212,8 @@ def _refit(work: Work) -> None:
 
 def _counted(work: Work, which: int) -> int:
     """What all chunks counted since the last look."""
-    total = 0
-    for chunk in range(len(work.scales.counts)):
-        total += work.scales.counts[chunk, which]
-        work.scales.counts[chunk, which] = 0
+    total = int(work.scales.counts[:, which].sum())
+    work.scales.counts[:, which] = 0
     return total
 
 
@@ -268,20 +261,12 @@ def _gather(work: Work, lo: int, hi: int) -> None:
         spare.weights[j] = 1.0 / len(work.chosen)
 
 
-class Bridge(NamedTuple):
-    """The control flow around one kind of move."""
-
-    run: Kernel
-    run_pass: Kernel
-
-
 @functools.cache
-def bridge_by(name: str) -> Bridge:
-    """The bridge whose particles move by `MOVES[name]`."""
+def pass_by(name: str) -> Kernel:
+    """`run_pass` as a kernel: one chunk of a pass, with the stream of (seed, pass, chunk); sweeps are `MOVES[name]`."""
     sweep = MOVES[name]
 
     def run_pass(model: Any, work: Work, phase: int, chunk: int, seed: int, rng: Any) -> None:
-        """One chunk of a pass, with the stream of (seed, pass, chunk)."""
         work = borrow(work)
         lo = chunk * CHUNK
         hi = min(len(work.chosen), lo + CHUNK)
@@ -297,14 +282,4 @@ def bridge_by(name: str) -> Bridge:
             o = model.read_observation(work.observations, 0)
             sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, rng)
 
-    def run(model: Any, work: Work, inline: bool, seed: int, rng: Any, chunk_rng: Any) -> int:
-        """Go on until the end, or, where passes are not run inline, until the next one is due."""
-        work = borrow(work)
-        while True:
-            phase = advance(work, rng)
-            if phase >= FIRST_END or not inline:
-                return phase
-            for chunk in range(len(work.scales.counts)):
-                run_pass(model, work, phase, chunk, seed, chunk_rng)
-
-    return Bridge(kernel(run), kernel(run_pass))
+    return kernel(run_pass)

@@ -9,11 +9,13 @@ import numpy as np
 
 from airoas.belief import exact
 from airoas.belief.anneal import anneal
+from airoas.belief.moves import no_density
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.resample import indices
 from airoas.compile import kernel
-from airoas.errors import BeliefDepleted, OptionError
+from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.rng import Rng
+from airoas.structure import place
 
 METHODS = ("bootstrap", "annealed", "exact")
 _RESCUE = 10
@@ -61,12 +63,41 @@ def update_and_tell(model: Any, belief: Particles, action: Any, observation: Any
 
 
 def _particle_update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> Particles | None:
-    """None where no particle explains the observation."""
-    try:
-        posterior = anneal(model, belief, action, observation, rng, mode="corrected" if method == "annealed" else "none").belief
-    except BeliefDepleted:
+    """None where no particle explains the observation. Annealing, slow to compile, is left out where it has nothing to do."""
+    states, log_weights = np.array(belief.states), np.array(belief.log_weights)
+    if _predict_and_weigh(model, states, log_weights, model.row("action", action), model.row("observation", observation), rng):
+        problem = f"is nan or +inf for observation {observation!r}"
+        raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
+    if log_weights.max() == -np.inf:
         return None
+    posterior = Particles(states, log_weights=log_weights)
+    if posterior.ess >= len(belief) / 2:
+        return posterior
+    if method == "annealed":
+        try:
+            posterior = anneal(model, belief, action, observation, rng).belief
+        except BeliefDepleted:
+            return None
     return posterior if posterior.ess >= len(belief) / 2 else posterior.draw(len(belief), rng)
+
+
+@kernel
+def _predict_and_weigh(model: Any, states: Any, log_weights: Any, actions: Any, observations: Any, rng: Any) -> int:
+    """Simulate each particle one step and weigh the observation; how many likelihoods are no density."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    bad = 0
+    for i in range(len(states)):
+        s = model.read_state(states, i)
+        if log_weights[i] == -np.inf or model.is_terminal(s):
+            log_weights[i] = -np.inf
+            continue
+        s2, _ = model.step(s, a, rng)
+        likelihood = model.obs_logpdf(o, s2, a)
+        bad += no_density(likelihood)
+        log_weights[i] += likelihood
+        model.write_state(states, i, s2)
+    return bad
 
 
 def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> tuple[Particles, str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from airoas.arithmetic import exp
 from airoas.belief.tape import INTEGER, NORMAL, UNIFORM, tape
+from airoas.compile import kernel
 
 
 class Cloud(NamedTuple):
@@ -218,7 +219,7 @@ def ancestors_and_noise(
 
     Needs the simulator and `obs_logpdf` only, and moves deterministic dynamics too. With the tape read as endless, the
     target is kernel(ancestor) p(draws) L^beta: the walk keeps the draws, the step on the noise keeps p(draws) by itself, so
-    that neither needs another term however many draws a step takes. A draw that was never recorded counts as drawn anew.
+    that neither needs another term however many draws a step takes. Draws that the last run did not take come anew.
     """
     if scales.count[0] > 0:
         for i in range(lo, hi):
@@ -281,6 +282,7 @@ def _kernel_log_density(cloud: Cloud, i: int, scales: Scales) -> float:
     return -0.5 * total
 
 
+@kernel
 def choose_axes(rows: Any, weights: Any, scales: Scales) -> None:
     """Take the continuous components that are spread out as axes."""
     scales.count[0] = 0
@@ -306,6 +308,7 @@ def _is_spread(average: float, variance: float) -> bool:
     return variance > 1e-24 * (1.0 + average * average)
 
 
+@kernel
 def fit(rows: Any, weights: Any, scales: Scales, factor: Any, size: float) -> None:
     """`factor` becomes `size` times the Cholesky factor of the weighted covariance over the axes.
 
@@ -335,6 +338,7 @@ def fit(rows: Any, weights: Any, scales: Scales, factor: Any, size: float) -> No
             factor[k, j] *= size
 
 
+@kernel
 def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
     """Spread the previous belief by a shrunk normal kernel over the axes (Liu and West).
 
@@ -361,12 +365,12 @@ def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
 
 
 def _step_noise(tapes: Any, i: int, scales: Scales, rng: Any) -> None:
-    """Move every recorded draw of row i by a step that keeps its own distribution, used or not at present.
+    """Move the draws that row i took, each by a step that keeps its own distribution.
 
     A normal moves to sqrt(1 - rho^2) u + rho z, a uniform walks around the unit circle, an integer is redrawn now and then.
     How far depends on the place alone, never on the row: the way back must be as likely.
     """
-    for place in range(len(scales.noise)):
+    for place in range(min(len(scales.noise), int(tapes[i, 0]))):
         kind = int(tapes[i, 1 + 2 * place])
         at = 2 + 2 * place
         rho = min(1.0, scales.factors[1] * scales.noise[place])
@@ -380,6 +384,7 @@ def _step_noise(tapes: Any, i: int, scales: Scales, rng: Any) -> None:
             tapes[i, at] = rng.integer(kind - INTEGER)
 
 
+@kernel
 def fit_noise(tapes: Any, scales: Scales, size: float) -> None:
     """Steps on the noise become `size` times the spread of each draw over the particles that took it."""
     for place in range(len(scales.noise)):

@@ -41,7 +41,7 @@ def choose(weights: Any, method: int, rng: Rng, chosen: Any) -> None:
         chosen[j] = i
 
 
-_choose = kernel(choose)
+choose_particles = kernel(choose)
 
 
 def indices(weights: np.ndarray, n: int, rng: Rng, method: str = "systematic") -> np.ndarray:
@@ -49,5 +49,5 @@ def indices(weights: np.ndarray, n: int, rng: Rng, method: str = "systematic") -
     if method not in METHODS:
         raise OptionError(f"there is no resampling method {method!r}", f"use {' or '.join(METHODS)}.")
     chosen = np.empty(n, dtype=np.int64)
-    _choose(np.ascontiguousarray(weights, dtype=np.float64), METHODS[method], rng, chosen)
+    choose_particles(np.ascontiguousarray(weights, dtype=np.float64), METHODS[method], rng, chosen)
     return chosen

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import types
 from numba.core.types.misc import CPointer
-from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_model
+from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_jitable, register_model
 from numba.np.arrayobj import make_array
 
 from airoas.link import OVERLOADED
@@ -85,9 +85,21 @@ class Tape:
 
 
 def tape(rng: Any, rows: Any, i: int) -> Any:
-    """The tape in row i of an array [N, length], wound back to its beginning."""
-    rows[i, 0] = 0.0
+    """The tape in row i of an array [N, length], wound back to its beginning.
+
+    Draws that the last run did not take are forgotten. To keep them would be wrong where a step may take draws of different
+    kinds: what is kept of one kind and lost of another no longer has its own distribution.
+    """
+    forget_unused(rows, i)
     return Tape(rng, rows[i])
+
+
+def forget_unused(rows: Any, i: int) -> None:
+    """Wind row i back, with nothing recorded beyond the draws that it took."""
+    for place in range(rows.shape[1] // 2):
+        if place >= rows[i, 0]:
+            rows[i, 1 + 2 * place] = 0.0
+    rows[i, 0] = 0.0
 
 
 # --- the same inside compiled code ---
@@ -123,10 +135,13 @@ def _make(context, rng, rows, i):
     return tape_type(rng_type, rows, types.intp), emit
 
 
+_forget_unused = register_jitable(forget_unused)
+
+
 @overload(tape)
 def _tape(rng, rows, i):
     def wound_back(rng, rows, i):
-        rows[i, 0] = 0.0
+        _forget_unused(rows, i)
         return _make(rng, rows, i)
 
     return wound_back

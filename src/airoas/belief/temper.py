@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from airoas.arithmetic import exp
+from airoas.compile import kernel
 
 TOLERANCE = 0.005  # of log In_eff at the increment found
 
@@ -18,13 +19,13 @@ def tempered_sums(log_weights: Any, log_likelihoods: Any, increment: float) -> t
     """Peak of log v, then sum of v / peak and sum of its square, for v = w L^increment; the peak is -inf if all are dead."""
     peak = -math.inf
     for i in range(len(log_weights)):
-        x = log_weights[i] + increment * log_likelihoods[i]
+        x = log_weights[i] + increment * float(log_likelihoods[i])
         peak = x if x > peak else peak  # nan, from 0 * -inf, is dead too
     total = 0.0
     squares = 0.0
     if peak > -math.inf:
         for i in range(len(log_weights)):
-            v = exp(log_weights[i] + increment * log_likelihoods[i] - peak)
+            v = exp(log_weights[i] + increment * float(log_likelihoods[i]) - peak)
             total += v
             squares += v * v
     return peak, total, squares
@@ -36,6 +37,7 @@ def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float) -> fl
     return math.inf if peak == -math.inf else len(log_weights) * squares / (total * total)
 
 
+@kernel
 def next_increment(log_weights: Any, log_likelihoods: Any, remaining: float, target: float) -> float:
     """The increment of temperature at which In_eff reaches `target`, all of `remaining` where it stays below.
 
@@ -68,6 +70,7 @@ def next_increment(log_weights: Any, log_likelihoods: Any, remaining: float, tar
     return low if low > 0.0 else high
 
 
+@kernel
 def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float]:
     """Weights times L^increment, normalised, as logs and as they are; log of their sum before that, and N / ESS after.
 
@@ -75,7 +78,7 @@ def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: A
     """
     peak = -math.inf
     for i in range(len(log_weights)):
-        x = log_weights[i] + increment * log_likelihoods[i]
+        x = log_weights[i] + increment * float(log_likelihoods[i])
         log_weights[i] = x if x > -math.inf else -math.inf  # nan, from 0 * -inf, is dead too
         peak = max(peak, log_weights[i])
     if peak == -math.inf:
