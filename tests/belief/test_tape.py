@@ -1,5 +1,7 @@
 """Tapes: a recorded draw comes back, anything else comes fresh and is recorded; the same interpreted and compiled."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,14 @@ def test_an_empty_tape_only_counts():
     rows, values = np.zeros((2, size(0))), np.empty(3)
     three_draws(rows, values, airoas.stream(0))
     assert rows[1, 0] == 3.0
+
+
+@pytest.mark.parametrize("count", [math.nan, -5.0, 1e300, -math.inf])
+def test_a_row_that_was_never_written_harms_nothing(count):
+    """Rows of an array that is not yet filled hold anything; winding back must stay inside the row."""
+    for draws in (0, DRAWS):
+        rows, values = np.full((3, size(draws)), 7.0), np.empty(3)
+        rows[1, 0] = count
+        three_draws(rows, values, airoas.stream(0))
+        assert (rows[[0, 2]] == 7.0).all()
+        assert rows[1, 0] == 3.0
