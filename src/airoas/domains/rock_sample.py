@@ -297,8 +297,8 @@ def _arrive(model: Any, s: State, a: int) -> tuple[State, float]:
         if s.rocks >> rock & 1:
             return State(s.x, s.y, s.rocks ^ (1 << rock), 0), 10.0
         return s, -10.0
-    x = s.x + (1 if a == EAST else -1 if a == WEST else 0)
-    y = s.y + (1 if a == NORTH else -1 if a == SOUTH else 0)
+    x = s.x + int(a == EAST) - int(a == WEST)
+    y = s.y + int(a == NORTH) - int(a == SOUTH)
     if x == model.size:
         return State(s.x, s.y, s.rocks, 1), 10.0
     if x < 0 or y < 0 or y == model.size:
