@@ -16,8 +16,8 @@ import airoas
 from airoas import Particles, anneal
 from airoas.belief.anneal import prepare_work
 from airoas.belief.bridge import BETA, FROZEN, PREDICT, PREDICT_AGAIN, SMOOTHS, SWEEP, TARGET, next_pass, pass_by, sides
+from airoas.belief.cloud import CHUNK
 from airoas.belief.filter import update_and_tell
-from airoas.belief.moves import CHUNK
 from airoas.catalog import find_domain
 from airoas.compile import kernel
 from airoas.domains import LaserTag, LightDark, LightDark2D, Tag

@@ -45,8 +45,8 @@ from airoas.belief.bridge import (
     pass_by,
     sides,
 )
+from airoas.belief.cloud import CHUNK, Cloud, Scales
 from airoas.belief.literal import anneal_literal
-from airoas.belief.moves import CHUNK, Cloud, Scales
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.tape import size, tape
 from airoas.compile import kernel

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airoas.belief import moves
-from airoas.belief.moves import (
+from airoas.belief.cloud import (
     ACCEPTED,
     BAD_LIKELIHOODS,
     BAD_STEPS,
@@ -29,9 +29,9 @@ from airoas.belief.moves import (
     copy_particle,
     fit,
     fit_noise,
-    likelihood_of,
     smooth,
 )
+from airoas.belief.moves import likelihood_of
 from airoas.belief.resample import SYSTEMATIC, choose_particles
 from airoas.belief.tape import tape
 from airoas.belief.temper import next_increment, reweigh
