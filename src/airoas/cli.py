@@ -120,17 +120,23 @@ def _seconds(text: str) -> float:
 def _list(options: argparse.Namespace) -> int:
     from airoas.catalog import DOMAINS, FAMILIES, PLANNERS
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, make in DOMAINS.items():
         model = make(0)
-        sizes = model.describe() if model.has("describe") else ("", "", "")
-        meaning = (type(model).__doc__ or "").strip().splitlines()[0]
+        states, actions, observations = model.describe()
+        meaning = " ".join((type(model).__doc__ or "").split())
         rows.append(
-            (name + (" *" if name in FAMILIES else ""), *[f"{size:,}" if isinstance(size, int) else str(size) for size in sizes], meaning)
+            {
+                "name": name,
+                "model": type(model).__name__,
+                "states": states,
+                "actions": actions,
+                "observations": observations,
+                "description": meaning,
+            }
         )
     if options.json:
-        keys = ("name", "states", "actions", "observations", "description")
-        print(json.dumps({"domains": [dict(zip(keys, row, strict=True)) for row in rows], "planners": list(PLANNERS)}))
+        print(json.dumps({"domains": rows, "planners": list(PLANNERS)}))
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -138,13 +144,15 @@ def _list(options: argparse.Namespace) -> int:
     table = Table(title="domains")
     for column in ("name", "states", "actions", "observations"):
         table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
-    table.add_column("what it is")
     for row in rows:
-        table.add_row(*row)
+        sizes = [f"{row[key]:,}" if isinstance(row[key], int) else str(row[key]) for key in ("states", "actions", "observations")]
+        table.add_row(row["name"] + (" *" if row["name"] in FAMILIES else ""), *sizes)
     console = Console()
     console.print(table)
-    console.print("* a new map for every ten episode seeds. A model of yours: file.py:Model")
-    console.print(f"planners: {', '.join(PLANNERS)}")
+    console.print("* a new map for every ten episode seeds. A model of yours: file.py:Model\n")
+    for kind, meaning in {row["model"]: row["description"] for row in rows}.items():
+        console.print(f"[bold]{kind}[/bold]: {meaning}", highlight=False)
+    console.print(f"\nplanners: {', '.join(PLANNERS)}")
     return 0
 
 

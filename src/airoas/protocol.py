@@ -172,7 +172,7 @@ def _bad_fields(cls: Any, fields: dict[str, Any], error: TypeError) -> OptionErr
     for name in fields:
         if name not in cls._fields:
             return OptionError(
-                f"{cls.__name__} has no parameter {name!r}", f"{suggest(name, cls._fields)}its parameters are {', '.join(cls._fields)}."
+                f"{cls.__name__} has no parameter {name!r}", f"{suggest(name, cls._fields)}Its parameters are {', '.join(cls._fields)}."
             )
     return OptionError(f"{cls.__name__}: {error}", f"its parameters are {', '.join(cls._fields)}.")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from airoas.compile import mode
 from airoas.episode import Episode, simulate
-from airoas.errors import AiroasError
+from airoas.errors import AiroasError, CompileError
 from airoas.planners.base import Planner
 
 
@@ -54,6 +54,8 @@ def run(make_model: Callable[[int], Any], planner: Planner, seeds: range, **opti
     for seed in seeds:
         try:
             yield simulate(make_model(seed), planner, seed, **options)
+        except CompileError:
+            raise  # it would be the same in every episode, and slow
         except AiroasError as error:
             yield Failure(seed, str(error))
         except Exception as error:
