@@ -47,7 +47,7 @@ MOVES: dict[str, Any] = {
     "resimulate": moves.resimulation,
 }
 
-# what `bridge` gives: a pass to run, or how it ended
+# what `next_pass` gives: a pass to run, or how it ended
 PREDICT, PREDICT_AGAIN, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP = range(9)
 FIRST_END = PLAIN
 START = -1
