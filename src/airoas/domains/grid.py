@@ -159,12 +159,13 @@ def step(self: Any, s: State, a: int, rng: Rng) -> tuple[State, float]:
         return s, 0.0
     if a == TAG and s.robot == s.opponent:
         return State(s.robot, s.opponent, 1), 10.0
-    rule = self.rule[s.robot, s.opponent]
+    robot, opponent = np.uint64(s.robot), np.uint64(s.opponent)  # no index is negative: compiled code need not ask
+    rule = np.uint64(self.rule[robot, opponent])
     u = rng.uniform()
     k = 0
-    while u >= self.cumulative[rule, k]:
+    while u >= self.cumulative[rule, np.uint64(k)]:
         k += 1
-    return State(int(self.neighbour[s.robot, a]), int(self.neighbour[s.opponent, k]), 0), -10.0 if a == TAG else -1.0
+    return State(int(self.neighbour[robot, np.uint64(a)]), int(self.neighbour[opponent, np.uint64(k)]), 0), -10.0 if a == TAG else -1.0
 
 
 def is_terminal(self: Any, s: State) -> bool:
