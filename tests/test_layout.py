@@ -15,10 +15,10 @@ ROOT = Path(airoas.__file__).parent
 # From the ground up: a module (or package) imports only from lines above its own. Within a package there are no cycles.
 LAYERS = """
     errors hooks
-    rng content explain
+    rng content explain inner
     cache structure
     link
-    native shapes arithmetic borrow
+    native shapes arithmetic clock
     compile methods
     protocol asking agreement findings
     behaviour domains interop

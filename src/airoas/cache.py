@@ -36,9 +36,8 @@ _DIGEST = 32
 
 
 _VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
-_MACHINERY = hashlib.sha256(
-    b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("rng", "content", "cache", "link", "native", "compile"))
-).hexdigest()
+_SOURCES = ("rng", "content", "cache", "inner", "link", "native", "compile")
+_MACHINERY = hashlib.sha256(b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
 
 _said: set[str] = set()

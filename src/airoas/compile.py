@@ -16,9 +16,9 @@ from airoas import content
 from airoas.cache import KernelCache
 from airoas.explain import COMPILER_ERRORS, explain
 from airoas.link import content_of, interpreted_class, interpreted_copy, jit_options, link, mode, running
-from airoas.native import ModelType, Native
+from airoas.native import ModelType, Native, Record
 
-__all__ = ["Kernel", "interpreted", "kernel", "mode", "running"]
+__all__ = ["Kernel", "Record", "interpreted", "kernel", "mode", "running"]
 
 
 class Kernel:
@@ -77,7 +77,9 @@ _interpreted: dict[tuple[type, str], type] = {}
 
 
 def interpreted(model: Any) -> Any:
-    """The model with every method over interpreted surroundings: same coercions, same forgiving `math`."""
+    """The model with every method over interpreted surroundings: same coercions, same forgiving `math`. A record as it is."""
+    if isinstance(model, Record):
+        return model
     made = model.native().made
     key = (type(model), made.digest)
     if key not in _interpreted:

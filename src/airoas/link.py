@@ -27,6 +27,7 @@ from numba.extending import overload
 from airoas import content
 from airoas.content import Reads, is_namedtuple, is_native
 from airoas.errors import ModelError, OptionError
+from airoas.inner import Inner
 
 MODES = ("compiled", "debug", "interpreted")
 _mode = ""
@@ -179,14 +180,24 @@ _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
-def jit_options(how: str, entry: bool = False) -> dict[str, Any]:
+_apart: set[python_types.FunctionType] = set()
+
+
+def apart(function: Any) -> Any:
+    """Compile this function once for all who call it, instead of into each: for long ones that are not in a hot loop."""
+    _apart.add(function)
+    return function
+
+
+def jit_options(how: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
     """How numba compiles. Only an entry, that is a kernel, gets the wrapper that Python calls: unboxing costs most of the time.
 
     forceinline: a model's fields would travel by value into every call that is left, and streams through memory.
     """
-    compiled = how == "compiled"
+    compiled = how == "compiled" and inline
     wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
-    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": not compiled, "forceinline": compiled, **wrappers}
+    bounds = how == "debug"
+    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": bounds, "forceinline": compiled, **wrappers}
 
 
 def content_of(function: python_types.FunctionType) -> str | None:
@@ -204,6 +215,17 @@ def unique_name(function: python_types.FunctionType) -> str:
     """
     made_of = content_of(function) or f"unnamed{next(_unnamed)}"
     return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
+
+
+def _jit(copy: python_types.FunctionType, how: str, entry: bool, function: python_types.FunctionType) -> Any:
+    inner = {} if entry or _calls_itself(function) else {"pipeline_class": Inner}
+    return numba.jit(**jit_options(how, entry, function not in _apart), **inner)(copy)
+
+
+def _calls_itself(function: python_types.FunctionType) -> bool:
+    """Whether a function can be reached from itself; numba resolves such calls in machine code."""
+    others = itertools.islice(content.reachable(function), 1, None)
+    return any(content.lookup(part, name) is function for part in (function, *others) for name in content.reads(part))
 
 
 def link(function: python_types.FunctionType, how: str, entry: bool = False) -> Any:
@@ -226,7 +248,7 @@ def _link(function: python_types.FunctionType, how: str, entry: bool) -> Any:
         return same_value(value, how)
 
     def finish(copy: python_types.FunctionType) -> Any:
-        _linked[function, how, entry] = copy if how == "interpreted" else numba.jit(**jit_options(how, entry))(copy)
+        _linked[function, how, entry] = copy if how == "interpreted" else _jit(copy, how, entry, function)
         return _linked[function, how, entry]
 
     name = function.__name__ if how == "interpreted" else unique_name(function)

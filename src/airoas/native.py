@@ -1,10 +1,11 @@
-"""The model inside compiled code: a numba type whose attributes are the model's fields and methods."""
+"""Models and records inside compiled code: numba types whose attributes are the fields, and a model's methods."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import types as python_types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numba
@@ -46,25 +47,51 @@ class Handle:
     def view(self, how: str) -> View:
         """What a dispatcher of mode `how` receives in the model's place."""
         if how not in self._views:
-            self._views[how] = View(self, how)
+            kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
+            self._views[how] = View(self.fields, ModelType(self.made, how, kinds))
         return self._views[how]
 
-    def kind(self, how: str) -> ModelType:
+    def kind(self, how: str) -> FieldsType:
         return self.view(how)._numba_type_
 
 
 class View:
-    """A Handle in one mode.
+    """A Handle in one mode, or a Record.
 
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
     """
 
     __slots__ = ("_flat", "_numba_type_", "fields")
 
-    def __init__(self, handle: Handle, how: str) -> None:
-        self.fields = handle.fields  # keeps the arrays alive
-        self._flat = tuple(part for value in handle.fields.values() for part in _flatten(value))
-        self._numba_type_ = ModelType(handle.made, how, tuple((name, numba.typeof(value)) for name, value in handle.fields.items()))
+    def __init__(self, fields: dict[str, Any], kind: FieldsType) -> None:
+        self.fields = fields  # keeps the arrays alive
+        self._flat = _flatten(fields.values())
+        self._numba_type_ = kind
+
+
+class Record(Native):
+    """Named arrays, numbers and records that kernels take together: one argument, by address, without reference counts.
+
+    A class below it annotates its fields. Arrays are C-contiguous; numbers are what they were when the record was made.
+    """
+
+    __slots__ = ("__dict__", "_view")
+
+    def __init__(self, **fields: Any) -> None:
+        names = tuple(type(self).__annotations__)
+        assert tuple(fields) == names, f"{type(self).__name__} has the fields {names}, in this order"
+        self.__dict__.update(fields)
+        kinds = tuple((name, x.kind("") if isinstance(x, Record) else numba.typeof(x)) for name, x in fields.items())
+        self._view = View(fields, RecordType(kinds))
+
+    def native(self) -> Any:
+        return self
+
+    def view(self, how: str) -> View:
+        return self._view
+
+    def kind(self, how: str) -> FieldsType:
+        return self._view._numba_type_
 
 
 class NativeClass:
@@ -108,24 +135,19 @@ _unnamed = itertools.count()
 _classes: dict[str, NativeClass] = {}
 
 
-class ModelType(types.Type):
-    """Numba's view of a model: the content of its class, the mode, and the types of its fields."""
+class FieldsType(types.Type):
+    """Numba's view of something with named fields."""
 
-    def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
-        self.made = made
-        self.how = how
+    def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
-        self.cacheable = made.cacheable
-        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({', '.join(f'{n}: {spelled(k)}' for n, k in fields)})")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
+        super().__init__(f"{name}({', '.join(f'{n}: {spelled(k)}' for n, k in fields)})")
 
     def flat(self) -> list[tuple[str, Any]]:
-        """The members of the native struct: numbers as they are, an array as its address and lengths."""
+        """The members of the native struct: numbers and records as they are, an array as its address and lengths."""
         members: list[tuple[str, Any]] = []
         for name, kind in self.fields.items():
             if isinstance(kind, types.Array):
+                assert kind.layout == "C", f"{name} is not C-contiguous"
                 members.append((f"{name}:data", types.uintp))
                 members += [(f"{name}:{axis}", types.intp) for axis in range(kind.ndim)]
             else:
@@ -133,30 +155,72 @@ class ModelType(types.Type):
         return members
 
 
+class RecordType(FieldsType):
+    """A record: nothing but the types of its fields."""
+
+    cacheable = True
+
+    def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
+        super().__init__("record", fields)
+        self.name = f"record<{hashlib.sha256(self.name.encode()).hexdigest()[:16]}>"  # it stands in every symbol
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordType, (tuple(self.fields.items()),)
+
+
+class ModelType(FieldsType):
+    """A model: the content of its class, the mode, and the types of its fields."""
+
+    def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.made = made
+        self.how = how
+        self.cacheable = made.cacheable
+        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]", fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
+
+
 def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
     return ModelType(_classes[digest], how, fields)  # KeyError, that is a miss, where the class is not known
 
 
-def _flatten(value: Any) -> tuple[Any, ...]:
-    return (value.ctypes.data, *value.shape) if isinstance(value, np.ndarray) else (value,)
+def _flatten(values: Iterable[Any]) -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            parts += (value.ctypes.data, *value.shape)
+        elif isinstance(value, Record):
+            parts += value._view._flat
+        else:
+            parts.append(value)
+    return tuple(parts)
 
 
+@register_model(RecordType)
 @register_model(ModelType)
-class _ModelStruct(models.StructModel):
-    def __init__(self, manager: Any, kind: ModelType) -> None:
+class _FieldsStruct(models.StructModel):
+    def __init__(self, manager: Any, kind: FieldsType) -> None:
         super().__init__(manager, kind, kind.flat())
 
 
+@unbox(RecordType)
 @unbox(ModelType)
-def _unbox_model(kind: ModelType, value: Any, c: Any) -> NativeValue:
-    members = kind.flat()
-    struct = c.context.make_helper(c.builder, kind)
+def _unbox_fields(kind: FieldsType, value: Any, c: Any) -> NativeValue:
     flat = c.pyapi.object_getattr_string(value, "_flat")
-    for position, (name, member) in enumerate(members):
-        item = c.unbox(member, c.pyapi.tuple_getitem(flat, position))
-        setattr(struct, name, item.value)
+    struct = _unboxed_struct(kind, flat, itertools.count(), c)
     c.pyapi.decref(flat)
-    return NativeValue(struct._getvalue(), is_error=c.pyapi.c_api_error())
+    return NativeValue(struct, is_error=c.pyapi.c_api_error())
+
+
+def _unboxed_struct(kind: FieldsType, flat: Any, position: Iterator[int], c: Any) -> Any:
+    struct = c.context.make_helper(c.builder, kind)
+    for name, member in kind.flat():
+        if isinstance(member, FieldsType):
+            setattr(struct, name, _unboxed_struct(member, flat, position, c))
+        else:
+            setattr(struct, name, c.unbox(member, c.pyapi.tuple_getitem(flat, next(position))).value)
+    return struct._getvalue()
 
 
 class _MethodType(types.BoundFunction):
@@ -167,6 +231,14 @@ class _MethodType(types.BoundFunction):
 
 
 register_model(_MethodType)(lambda manager, kind: manager[kind.this])
+
+
+@infer_getattr
+class _RecordAttributes(AttributeTemplate):
+    key = RecordType
+
+    def generic_resolve(self, record: RecordType, name: str) -> Any:
+        return record.fields.get(name)
 
 
 @infer_getattr
@@ -207,11 +279,16 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
         return call(builder, [value])
     if name in made.constants:
         return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
+    return _lower_field(context, builder, kind, value, name)
+
+
+@lower_getattr_generic(RecordType)
+def _lower_field(context: Any, builder: Any, kind: FieldsType, value: Any, name: str) -> Any:
     struct = context.make_helper(builder, kind, value=value)
     member = kind.fields[name]
     if not isinstance(member, types.Array):
         return getattr(struct, name)
-    # The model outlives every call, so an array field needs no reference count: without a meminfo LLVM drops them all.
+    # The owner outlives every call, so an array field needs no reference count: without a meminfo LLVM drops them all.
     array = make_array(member)(context, builder)
     itemsize = context.get_abi_sizeof(context.get_data_type(member.dtype))
     lengths = [getattr(struct, f"{name}:{axis}") for axis in range(member.ndim)]

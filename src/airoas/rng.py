@@ -13,7 +13,7 @@ from array import array
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import (
     NativeValue,
     intrinsic,
@@ -136,6 +136,11 @@ class Rng:
     def reseed(self, seed: int, i: int, j: int) -> None:
         """Become `stream(seed, i, j)`: cheap enough to call per (scenario, depth)."""
         self._spread(_absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j)))
+
+    def local(self) -> Rng:
+        """A copy that the compiler can keep in registers: a stream in memory is read and written again at every draw, since
+        any array might overlap it. This one does not move on with it."""
+        return _restored(tuple(self._words))  # type: ignore[arg-type]
 
     def _spread(self, h: int) -> None:
         for k in range(4):
@@ -278,6 +283,23 @@ def _reseed(self, seed, i, j):
         _set_words(self, _mix64_native(w0), _mix64_native(w1), _mix64_native(w2), _mix64_native(w3))
 
     return reseed
+
+
+@intrinsic
+def _copy(context, rng):
+    def emit(context, builder, signature, arguments):
+        frame = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 4))
+        copy = builder.bitcast(frame, _WORD.as_pointer())
+        for source, target in zip(_slots(builder, arguments[0]), _slots(builder, copy), strict=True):
+            builder.store(builder.load(source), target)
+        return copy
+
+    return rng_type(rng), emit
+
+
+@overload_method(RngType, "local", jit_options=_INLINE)
+def _local(self):
+    return lambda self: _copy(self)
 
 
 @overload_method(RngType, "uniform", jit_options=_INLINE)

@@ -15,7 +15,7 @@ import pytest
 import airoas
 from airoas import Particles, anneal
 from airoas.belief.anneal import prepare_work
-from airoas.belief.bridge import BETA, FROZEN, PREDICT, PREDICT_AGAIN, SMOOTHS, SWEEP, TARGET, next_pass, pass_by, sides
+from airoas.belief.bridge import BETA, FROZEN, PHASE, PREDICT, PREDICT_AGAIN, SERIAL, SMOOTHS, SWEEP, TARGET, bridge_by, sides
 from airoas.belief.cloud import CHUNK
 from airoas.belief.filter import update_and_tell
 from airoas.catalog import find_domain
@@ -205,18 +205,16 @@ def drift(model, belief, seen, action, move, beta, scale=0.5, sweeps=50, draws=4
     """
     options = {SMOOTHS: move == "ancestors", FROZEN: True, TARGET: 1.0 + 1e-9}
     work = prepare_work(model, belief, action, seen, move, draws, options, np.empty(0), scale)
-    run_pass, rng = pass_by(move), airoas.stream(seed, move)
+    bridge, rng = bridge_by(move), airoas.stream(seed, move)
 
-    def over_chunks(phase):
+    def over_chunks(work):
         for chunk in range(-(-len(work.chosen) // CHUNK)):
-            run_pass(model, work, phase, chunk, seed, airoas.stream(0))
+            bridge(model, work, chunk, seed, airoas.stream(0))
 
-    phase = next_pass(work, rng)
-    assert phase == PREDICT
-    over_chunks(phase)
-    phase = next_pass(work, rng)
-    if phase == PREDICT_AGAIN:
-        over_chunks(phase)
+    assert bridge(model, work, SERIAL, seed, rng) == PREDICT
+    over_chunks(work)
+    if bridge(model, work, SERIAL, seed, rng) == PREDICT_AGAIN:
+        over_chunks(work)
     cloud = sides(work)[0]
     assert cloud is work.here
     relative = beta * (cloud.log_likelihoods - cloud.log_likelihoods.max())
@@ -225,17 +223,16 @@ def drift(model, belief, seen, action, move, beta, scale=0.5, sweeps=50, draws=4
     n = len(kept)
     assert n > 3000, n
     small = prepare_work(model, Particles(cloud.ancestors[kept]), action, seen, move, draws, options, np.empty(0), scale)
-    for name in cloud._fields:
+    for name in type(cloud).__annotations__:
         getattr(small.here, name)[:] = getattr(cloud, name)[kept]
     for name in ("axes", "count", "kernel"):
         getattr(small.scales, name)[:] = getattr(work.scales, name)
-    small.numbers[BETA] = beta
+    small.numbers[BETA], small.numbers[PHASE] = beta, SWEEP
     before = moments(model, small.here, move)
     start = small.here.states.copy()
     for sweep in range(sweeps):
         small.numbers[1] = 10 + sweep  # the pass, hence the stream
-        for chunk in range(-(-n // CHUNK)):
-            run_pass(model, small, SWEEP, chunk, seed, airoas.stream(0))
+        over_chunks(small)
     after = moments(model, small.here, move)
     change, spread = after.mean(0) - before.mean(0), np.sqrt(0.5 * (before.var(0) + after.var(0)))
     used = spread > 1e-9

@@ -35,14 +35,15 @@ from airoas.belief.bridge import (
     PLAIN_ONLY,
     REPEATS,
     RESAMPLES,
+    SERIAL,
     SMOOTHS,
     STAGE,
     START,
     TARGET,
     UNTIL,
+    WHOLE,
     Work,
-    next_pass,
-    pass_by,
+    bridge_by,
     sides,
 )
 from airoas.belief.cloud import CHUNK, Cloud, Scales
@@ -254,14 +255,16 @@ def prepare_work(
 
 def _run(model: Any, work: Work, move: str, threads: int | None, rng: Rng) -> int:
     """How the bridge ended; the chunks of its passes run in threads where there are enough particles."""
-    run_pass, seed, chunks = pass_by(move), rng.bits(62), range(len(work.scales.counts))
+    bridge, seed, chunks = bridge_by(move), rng.bits(62), range(len(work.scales.counts))
     count = min(threads or os.cpu_count() or 1, len(chunks)) if len(work.chosen) >= THREADED else 1
+    if count == 1:
+        return int(bridge(model, work, WHOLE, seed, rng))
     with ThreadPoolExecutor(count) as pool:
         while True:
-            phase = int(next_pass(work, rng))
+            phase = int(bridge(model, work, SERIAL, seed, rng))
             if phase >= FIRST_END:
                 return phase
-            list((pool.map if count > 1 else map)(lambda chunk: run_pass(model, work, phase, chunk, seed, stream(0)), chunks))  # noqa: B023
+            list(pool.map(lambda chunk: bridge(model, work, chunk, seed, stream(0)), chunks))
 
 
 def _result(work: Work, status: int, move: str) -> Annealed:

@@ -3,19 +3,18 @@
 Paper: Alg. 4. Differs: each temperature is chosen so that N/ESS reaches the target (or taken from a schedule that ends at
 1), weights are carried, and the rest L^(1 - beta) is paid when it stops early.
 
-`next_pass` does the serial work up to the next pass over the particles and names that pass; a kernel of `pass_by` does the
-pass for one chunk of particles with a stream of the chunk's own, so that chunks may run in threads and give the same result
-to the last bit.
+`next_pass` does the serial work up to the next pass over the particles and names that pass; `run_pass` does the pass for one
+chunk of particles with a stream of the chunk's own, so that chunks may run in threads and give the same result to the last
+bit. `bridge_by` gives both as one kernel.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
+from airoas.arithmetic import exp
 from airoas.belief import moves
 from airoas.belief.cloud import (
     ACCEPTED,
@@ -32,11 +31,11 @@ from airoas.belief.cloud import (
     smooth,
 )
 from airoas.belief.moves import likelihood_of
-from airoas.belief.resample import SYSTEMATIC, choose_particles
+from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.tape import tape
 from airoas.belief.temper import next_increment, reweigh
-from airoas.borrow import borrow, local
-from airoas.compile import Kernel, kernel
+from airoas.compile import Kernel, Record, kernel
+from airoas.link import apart
 
 MOVES: dict[str, Any] = {
     "move": moves.own_move,
@@ -51,6 +50,7 @@ MOVES: dict[str, Any] = {
 PREDICT, PREDICT_AGAIN, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP = range(9)
 FIRST_END = PLAIN
 START = -1
+WHOLE, SERIAL = -2, -1  # instead of a chunk's number
 
 # places in `numbers`
 PHASE, PASS, SIDE, BETA, STAGE, SWEEPS, LOG_EVIDENCE, BEFORE, AFTER, EVALUATIONS, NUMBERS = range(11)
@@ -60,7 +60,7 @@ TARGET, UNTIL, REPEATS, FIXED, RESAMPLES, FROZEN, PLAIN_ONLY, SMOOTHS, OPTIONS =
 ALIVE = 1e-300  # the temperature just above 0, at which only a likelihood of 0 counts
 
 
-class Work(NamedTuple):
+class Work(Record):
     """Everything that an annealing works on; arrays that Python owns."""
 
     here: Cloud
@@ -90,6 +90,7 @@ def sides(work: Work) -> tuple[Cloud, Cloud]:
     return work.there, work.here
 
 
+@apart
 def next_pass(work: Work, rng: Any) -> int:
     """The serial work up to the next pass, which it gives, or how it ended."""
     numbers, options = work.numbers, work.options
@@ -132,7 +133,8 @@ def _plain(work: Work) -> int:
     """PLAIN where the plain update is good enough or asked for, DEPLETED where nothing is alive, else -1."""
     cloud, spare = sides(work)
     numbers, options = work.numbers, work.options
-    spare.log_weights[:] = cloud.log_weights  # `reweigh` changes them, and the bridge starts from those before the observation
+    for i in range(len(work.chosen)):  # `reweigh` changes them, and the bridge starts from those before the observation
+        spare.log_weights[i] = cloud.log_weights[i]
     log_sum, ratio = reweigh(cloud.log_weights, cloud.log_likelihoods, 1.0, cloud.weights)
     numbers[BEFORE] = numbers[AFTER] = ratio
     if log_sum == -math.inf:
@@ -140,9 +142,16 @@ def _plain(work: Work) -> int:
     if ratio <= options[TARGET] or options[PLAIN_ONLY] > 0.0:
         numbers[LOG_EVIDENCE] = log_sum
         return PLAIN
-    cloud.log_weights[:] = spare.log_weights
-    cloud.weights[:] = np.exp(cloud.log_weights - cloud.log_weights.max())
-    cloud.weights[:] /= cloud.weights.sum()  # what ended before this step is gone, and counts in the evidence alone
+    peak = -math.inf
+    for i in range(len(work.chosen)):
+        cloud.log_weights[i] = spare.log_weights[i]
+        peak = max(peak, cloud.log_weights[i])
+    total = 0.0
+    for i in range(len(work.chosen)):
+        cloud.weights[i] = exp(cloud.log_weights[i] - peak)
+        total += cloud.weights[i]
+    for i in range(len(work.chosen)):  # what ended before this step is gone, and counts in the evidence alone
+        cloud.weights[i] /= total
     return -1
 
 
@@ -187,7 +196,7 @@ def _temper(work: Work, rng: Any) -> int:
     work.betas[stage + 1] = numbers[BETA]
     numbers[SWEEPS] = 0
     if options[RESAMPLES] > 0.0 and (not fixed or ratio > options[TARGET]):
-        choose_particles(cloud.weights, SYSTEMATIC, rng, work.chosen)
+        choose(cloud.weights, SYSTEMATIC, rng, work.chosen)
         return _next(work, GATHER)
     if options[REPEATS] == 0.0:
         return _temper_again(work)
@@ -197,10 +206,12 @@ def _temper(work: Work, rng: Any) -> int:
 
 def _temper_again(work: Work) -> int:
     """A pass over nothing, so that a fixed schedule without moves goes on to its next temperature."""
-    work.chosen[:] = np.arange(len(work.chosen))
+    for i in range(len(work.chosen)):
+        work.chosen[i] = i
     return _next(work, GATHER)
 
 
+@apart
 def _refit(work: Work) -> None:
     """Proposals as wide as the cloud, unless they are frozen."""
     if work.options[FROZEN] == 0.0:
@@ -210,13 +221,18 @@ def _refit(work: Work) -> None:
         fit_noise(cloud.tapes, work.scales, 2.38 / math.sqrt(max(1, len(work.scales.noise))))
 
 
+@apart
 def _counted(work: Work, which: int) -> int:
     """What all chunks counted since the last look."""
-    total = int(work.scales.counts[:, which].sum())
-    work.scales.counts[:, which] = 0
+    counts = work.scales.counts
+    total = 0
+    for chunk in range(len(counts)):
+        total += counts[chunk, which]
+        counts[chunk, which] = 0
     return total
 
 
+@apart
 def _adapt(work: Work) -> None:
     """Take the counts of a sweep and tune the proposals toward 30 % accepted."""
     scales, numbers, options = work.scales, work.numbers, work.options
@@ -252,6 +268,7 @@ def _predict(model: Any, work: Work, lo: int, hi: int, rng: Any) -> None:
         model.write_state(cloud.states, i, s2)
 
 
+@apart
 def _gather(work: Work, lo: int, hi: int) -> None:
     cloud, spare = sides(work)
     equal = -math.log(len(work.chosen))
@@ -262,15 +279,15 @@ def _gather(work: Work, lo: int, hi: int) -> None:
 
 
 @functools.cache
-def pass_by(name: str) -> Kernel:
-    """`run_pass` as a kernel: one chunk of a pass, with the stream of (seed, pass, chunk); sweeps are `MOVES[name]`."""
+def bridge_by(name: str) -> Kernel:
+    """`bridge` as a kernel; sweeps are `MOVES[name]`."""
     sweep = MOVES[name]
 
     def run_pass(model: Any, work: Work, phase: int, chunk: int, seed: int, rng: Any) -> None:
-        work = borrow(work)
+        """One chunk of a pass, with the stream of (seed, pass, chunk)."""
         lo = chunk * CHUNK
         hi = min(len(work.chosen), lo + CHUNK)
-        rng = local(rng)
+        rng = rng.local()
         rng.reseed(seed, int(work.numbers[PASS]), chunk)
         if phase <= PREDICT_AGAIN:
             _predict(model, work, lo, hi, rng)
@@ -282,4 +299,18 @@ def pass_by(name: str) -> Kernel:
             o = model.read_observation(work.observations, 0)
             sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, rng)
 
-    return kernel(run_pass)
+    def bridge(model: Any, work: Work, chunk: int, seed: int, rng: Any) -> int:
+        """How the bridge ended. chunk: WHOLE; or that chunk of the present pass alone; or SERIAL, the work up to the next pass."""
+        phase = int(work.numbers[PHASE])
+        while True:
+            if chunk < 0:
+                phase = next_pass(work, rng)
+            if phase >= FIRST_END or chunk == SERIAL:
+                return phase
+            first, last = (chunk, chunk) if chunk >= 0 else (0, len(work.scales.counts) - 1)
+            for here in range(first, last + 1):
+                run_pass(model, work, phase, here, seed, rng)
+            if chunk >= 0:
+                return phase
+
+    return kernel(bridge)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from airoas.compile import kernel
+from airoas.compile import Record
+from airoas.link import apart
 
 
-class Cloud(NamedTuple):
+class Cloud(Record):
     """Particles in the middle of an update; arrays that Python owns, n numbers to a state."""
 
     ancestors: Any
@@ -27,7 +28,7 @@ class Cloud(NamedTuple):
     """[N] of the observation in that state."""
 
 
-class Scales(NamedTuple):
+class Scales(Record):
     """How far proposals go. Arrays, so that a sweep can adapt them."""
 
     continuous: Any
@@ -88,7 +89,7 @@ def add_normals(rows: Any, lo: int, hi: int, scales: Scales, factor: Any, scale:
             rows[i, scales.axes[k]] += scale * total
 
 
-@kernel
+@apart
 def choose_axes(rows: Any, weights: Any, scales: Scales) -> None:
     """Take the continuous components that are spread out as axes."""
     scales.count[0] = 0
@@ -114,7 +115,7 @@ def _is_spread(average: float, variance: float) -> bool:
     return variance > 1e-24 * (1.0 + average * average)
 
 
-@kernel
+@apart
 def fit(rows: Any, weights: Any, scales: Scales, factor: Any, size: float) -> None:
     """`factor` becomes `size` times the Cholesky factor of the weighted covariance over the axes.
 
@@ -144,7 +145,7 @@ def fit(rows: Any, weights: Any, scales: Scales, factor: Any, size: float) -> No
             factor[k, j] *= size
 
 
-@kernel
+@apart
 def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
     """Spread the previous belief by a shrunk normal kernel over the axes (Liu and West).
 
@@ -170,7 +171,7 @@ def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
     add_normals(cloud.ancestors, 0, n, scales, scales.kernel, 1.0, rng)
 
 
-@kernel
+@apart
 def fit_noise(tapes: Any, scales: Scales, size: float) -> None:
     """Steps on the noise become `size` times the spread of each draw over the particles that took it."""
     for place in range(len(scales.noise)):

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from airoas.arithmetic import exp
-from airoas.compile import kernel
+from airoas.link import apart
 
 TOLERANCE = 0.005  # of log In_eff at the increment found
 
@@ -31,13 +31,14 @@ def tempered_sums(log_weights: Any, log_likelihoods: Any, increment: float) -> t
     return peak, total, squares
 
 
+@apart
 def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float) -> float:
     """In_eff = N / ESS of the weights w L^increment; inf if all are dead."""
     peak, total, squares = tempered_sums(log_weights, log_likelihoods, increment)
     return math.inf if peak == -math.inf else len(log_weights) * squares / (total * total)
 
 
-@kernel
+@apart
 def next_increment(log_weights: Any, log_likelihoods: Any, remaining: float, target: float) -> float:
     """The increment of temperature at which In_eff reaches `target`, all of `remaining` where it stays below.
 
@@ -70,7 +71,7 @@ def next_increment(log_weights: Any, log_likelihoods: Any, remaining: float, tar
     return low if low > 0.0 else high
 
 
-@kernel
+@apart
 def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float]:
     """Weights times L^increment, normalised, as logs and as they are; log of their sum before that, and N / ESS after.
 

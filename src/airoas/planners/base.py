@@ -9,8 +9,11 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.compile import kernel
-from airoas.errors import ModelError
+from airoas.errors import ModelError, OptionError
 from airoas.rng import Rng
+
+MEMORY = 2_000_000_000
+"""Bytes that a search tree may take by default."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +21,24 @@ class Stats:
     """How a decision came about."""
 
     stop: str
-    """Why the search ended: "done", "deadline", "iterations", "terminal" (nothing left to decide)."""
+    """Why the search ended: "gap" (the bounds met), "deadline", "iterations", "memory", "terminal" (nothing left to decide),
+    "done" (no search)."""
     seconds: float = 0.0
-    """Wall-clock time of the search."""
+    """Wall-clock time of the decision."""
     overshoot: float = 0.0
     """Seconds past the deadline; 0 where there is none."""
     trials: int = 0
+    """Trials (simulations) finished: give them as `iterations` to repeat a timed decision."""
     nodes: int = 0
+    """Belief (observation) nodes in the tree."""
+    depth: int = 0
+    """Of the deepest node."""
+    bytes: int = 0
+    """Memory that the tree takes."""
+    preparation: float = 0.0
+    """Seconds of compiling and precomputing before the clock was started; 0 once that is done."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What is particular to the planner: the bounds picked, stages of annealing, acceptance, and so on."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +51,26 @@ class Decision:
     lower: float = float("nan")
     upper: float = float("nan")
     stats: Stats = field(default_factory=lambda: Stats("done"))
-    tree: Any = None
+    tree: Any = field(default=None, repr=False)
 
 
 class Planner(Protocol):
     """The interface that `simulate` needs."""
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision: ...
+
+
+def check_budget(seconds: float | None, iterations: int | None, memory: int) -> None:
+    """Refuse a budget that says nothing, or two things."""
+    if (seconds is None) == (iterations is None):
+        problem = "no budget is given" if seconds is None else "both seconds and iterations are given"
+        raise OptionError(problem, "give one of them: seconds=0.1 or iterations=1000.")
+    if seconds is not None and not 0.0 < seconds < float("inf"):
+        raise OptionError(f"seconds is {seconds}", "give the time for one decision, 0.1 say.")
+    if iterations is not None and iterations < 1:
+        raise OptionError(f"iterations is {iterations}", "allow at least 1.")
+    if memory < 1_000_000:
+        raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 2_000_000_000.")
 
 
 @kernel

@@ -1,0 +1,53 @@
+"""Memory for search trees: address space reserved at once, of which only what is touched is taken.
+
+Growing an array of gigabytes in the middle of a search would break its deadline. A block that a tree no longer needs serves
+the next tree of the same layout: its pages are there already.
+"""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+
+import numpy as np
+
+Layout = tuple[tuple[str, str, tuple[int, ...]], ...]
+"""(name, numpy's name of the number type, shape) of each column."""
+
+_free: dict[Layout, list[mmap.mmap]] = {}
+_KEPT = 2  # blocks of one layout that wait for the next tree
+_RESIDENT = 1 << 28  # bytes that a waiting block may hold
+
+
+class Block:
+    """Arrays by name, whose content is arbitrary at first. The memory is taken back when the block is no longer referred to:
+    keep it as long as its arrays."""
+
+    def __init__(self, layout: Layout) -> None:
+        sizes = [_aligned(int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize) for _, kind, shape in layout]
+        waiting = _free.setdefault(layout, [])
+        try:
+            space = waiting.pop()
+        except IndexError:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+            space = mmap.mmap(-1, max(sum(sizes), mmap.PAGESIZE), flags=flags)
+        self.arrays: dict[str, np.ndarray] = {}
+        start = 0
+        for (name, kind, shape), size in zip(layout, sizes, strict=True):
+            self.arrays[name] = np.frombuffer(space, kind, int(np.prod(shape, dtype=np.int64)), start).reshape(shape)
+            start += size
+        self.used = np.zeros(1, np.int64)
+        """[1] bytes in use, as told by the owner: a block that held much gives its pages back."""
+        weakref.finalize(self, _give_back, layout, space, self.used)
+
+
+def _give_back(layout: Layout, space: mmap.mmap, used: np.ndarray) -> None:
+    waiting = _free[layout]
+    if len(waiting) < _KEPT:
+        if used[0] > _RESIDENT:
+            space.madvise(mmap.MADV_DONTNEED)
+        waiting.append(space)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 64) * 64
