@@ -7,6 +7,7 @@ the next tree of the same layout: its pages are there already.
 from __future__ import annotations
 
 import mmap
+import sys
 import weakref
 
 import numpy as np
@@ -15,6 +16,7 @@ Layout = tuple[tuple[str, str, tuple[int, ...]], ...]
 """(name, numpy's name of the number type, shape) of each column."""
 
 _free: dict[Layout, list[mmap.mmap]] = {}
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 _KEPT = 2  # blocks of one layout that wait for the next tree
 _RESIDENT = 1 << 28  # bytes that a waiting block may hold
 
@@ -29,8 +31,7 @@ class Block:
         try:
             space = waiting.pop()
         except IndexError:
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-            space = mmap.mmap(-1, max(sum(sizes), mmap.PAGESIZE), flags=flags)
+            space = mmap.mmap(-1, max(sum(sizes), mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
         self.arrays: dict[str, np.ndarray] = {}
         start = 0
         for (name, kind, shape), size in zip(layout, sizes, strict=True):
