@@ -27,8 +27,8 @@ LAYERS = """
     bounds
     planners
     episode
-    experiments
     catalog
+    experiments
     cli
 """
 
@@ -38,7 +38,7 @@ ONLY = {
     "interop": {"errors", "rng", "compile", "link", "protocol"},
 }
 LEVELS = {name: level for level, line in enumerate(LAYERS.split("\n")) for name in line.split()}
-WHERE_USED = ("matplotlib", "pandas", "dask", "gymnasium")  # optional, or slow to import: inside functions
+WHERE_USED = ("matplotlib", "pandas", "dask", "distributed", "optuna", "gymnasium")  # optional, or slow to import: inside functions
 
 
 def modules() -> dict[str, ast.Module]:

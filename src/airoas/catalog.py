@@ -149,12 +149,24 @@ def load_model(path: str, name: str) -> Any:
     return model
 
 
+def planner_class(reference: str) -> Any:
+    """The class behind a planner's name or `file.py:Planner`."""
+    if reference in PLANNERS:
+        module, kind_name = PLANNERS[reference]
+        return getattr(importlib.import_module(f"airoas.planners.{module}"), kind_name)
+    path, separator, name = reference.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        remedy = f"{suggest(reference, PLANNERS)}Choose one of {', '.join(PLANNERS)}; one of yours is given as file.py:Planner."
+        raise OptionError(f"there is no planner {reference!r}", remedy)
+    kind = load_class(path, name)
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and callable(getattr(kind, "plan", None))):
+        raise OptionError(f"{reference} is no planner", "write a frozen dataclass of options with plan(self, model, belief, rng).")
+    return kind
+
+
 def make_planner(name: str, options: dict[str, Any]) -> Any:
     """A planner by name with its options; unknown names and options are refused with a suggestion."""
-    if name not in PLANNERS:
-        raise OptionError(f"there is no planner {name!r}", f"{suggest(name, PLANNERS)}Choose one of {', '.join(PLANNERS)}.")
-    module, kind_name = PLANNERS[name]
-    kind = getattr(importlib.import_module(f"airoas.planners.{module}"), kind_name)
+    kind = planner_class(name)
     known = {option.name for option in dataclasses.fields(kind)}
     for option in options:
         if option not in known:
