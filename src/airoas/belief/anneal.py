@@ -21,6 +21,7 @@ from airoas.belief.bridge import (
     BAD_LIKELIHOOD,
     BAD_STEP,
     BEFORE,
+    DEADLINE,
     DEPLETED,
     EVALUATIONS,
     FIRST_END,
@@ -115,7 +116,7 @@ def anneal(
         PLAIN_ONLY: mode == "none",
         SMOOTHS: name == "ancestors",
     }
-    draws = _count_draws(model, belief, action, rng) if name == "ancestors" else 0
+    draws = count_draws(model, belief, action, rng) if name == "ancestors" else 0
     work = prepare_work(model, belief, action, observation, name, draws, options, np.empty(0) if fixed is None else fixed, scale)
     status = _run(model, work, name, threads, rng)
     if status == BAD_LIKELIHOOD:
@@ -203,7 +204,19 @@ def prepare_work(
     scale: float | None,
 ) -> Work:
     """The arrays for one annealing of this belief."""
-    n, width = belief.states.shape
+    work = make_work(model, len(belief), move, draws, options, schedule, scale)
+    work.here.ancestors[:] = belief.states
+    work.here.log_weights[:] = belief.log_weights
+    work.actions[:] = model.row("action", action)
+    work.observations[:] = model.row("observation", observation)
+    return work
+
+
+def make_work(
+    model: Any, n: int, move: str, draws: int, options: dict[int, float], schedule: np.ndarray, scale: float | None = None
+) -> Work:
+    """Arrays for annealing n particles at a time."""
+    width = len(model.shapes.state.kinds)
     continuous = np.flatnonzero(np.array(model.shapes.state.kinds) == "float")
     c, chunks = len(continuous), -(-n // CHUNK)
     tape_size = size(min(draws, MOST_DRAWS))
@@ -219,8 +232,6 @@ def prepare_work(
         )
         for _ in range(2)
     )
-    here.ancestors[:] = belief.states
-    here.log_weights[:] = belief.log_weights
     scales = Scales(
         continuous=continuous,
         axes=continuous.copy(),
@@ -232,13 +243,12 @@ def prepare_work(
         counts=np.zeros((chunks, 5), np.int64),
         scratch=np.zeros((chunks, 2, max(c, 1))),
     )
-    numbers = np.zeros(NUMBERS)
-    numbers[PHASE] = START
     chosen_options = np.zeros(OPTIONS)
+    chosen_options[DEADLINE] = math.inf
     for where, value in options.items():
         chosen_options[where] = value
     stages = len(schedule) or MOST_STAGES
-    return Work(
+    work = Work(
         here=here,
         there=there,
         scales=scales,
@@ -246,11 +256,13 @@ def prepare_work(
         schedule=schedule,
         betas=np.zeros(stages + 1),
         acceptance=np.zeros(stages),
-        actions=model.row("action", action),
-        observations=model.row("observation", observation),
+        actions=np.zeros((1, len(model.shapes.action.kinds) if model.shapes.action else 1)),
+        observations=np.zeros((1, len(model.shapes.observation.kinds))),
         options=chosen_options,
-        numbers=numbers,
+        numbers=np.zeros(NUMBERS),
     )
+    work.numbers[PHASE] = START
+    return work
 
 
 def _run(model: Any, work: Work, move: str, threads: int | None, rng: Rng) -> int:
@@ -294,7 +306,7 @@ def _most_draws(model: Any, states: Any, log_weights: Any, actions: Any, tapes: 
     return most
 
 
-def _count_draws(model: Any, belief: Particles, action: Any, rng: Rng) -> int:
+def count_draws(model: Any, belief: Particles, action: Any, rng: Rng) -> int:
     """How many random draws a step takes, at most, over some particles."""
     some = np.linspace(0, len(belief) - 1, min(len(belief), 64)).astype(np.int64)
     actions = model.row("action", action)

@@ -34,6 +34,7 @@ from airoas.belief.moves import likelihood_of
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.tape import tape
 from airoas.belief.temper import next_increment, reweigh
+from airoas.clock import now
 from airoas.compile import Kernel, Record, kernel
 from airoas.link import apart
 
@@ -47,7 +48,7 @@ MOVES: dict[str, Any] = {
 }
 
 # what `next_pass` gives: a pass to run, or how it ended
-PREDICT, PREDICT_AGAIN, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP = range(9)
+PREDICT, PREDICT_AGAIN, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP, LATE = range(10)
 FIRST_END = PLAIN
 START = -1
 WHOLE, SERIAL = -2, -1  # instead of a chunk's number
@@ -55,7 +56,7 @@ WHOLE, SERIAL = -2, -1  # instead of a chunk's number
 # places in `numbers`
 PHASE, PASS, SIDE, BETA, STAGE, SWEEPS, LOG_EVIDENCE, BEFORE, AFTER, EVALUATIONS, NUMBERS = range(11)
 # places in `options`
-TARGET, UNTIL, REPEATS, FIXED, RESAMPLES, FROZEN, PLAIN_ONLY, SMOOTHS, OPTIONS = range(9)
+TARGET, UNTIL, REPEATS, FIXED, RESAMPLES, FROZEN, PLAIN_ONLY, SMOOTHS, DEADLINE, OPTIONS = range(10)
 
 ALIVE = 1e-300  # the temperature just above 0, at which only a likelihood of 0 counts
 
@@ -81,6 +82,28 @@ class Work(Record):
     """[1, .]"""
     options: Any
     numbers: Any
+
+
+@apart
+def begin(work: Work) -> None:
+    """Back to the start; the particles before the action stand in `here.ancestors`, weighted by `here.log_weights`."""
+    for k in range(len(work.numbers)):
+        work.numbers[k] = 0.0
+    work.numbers[PHASE] = START
+    scales = work.scales
+    for k in range(len(scales.counts)):
+        for which in range(scales.counts.shape[1]):
+            scales.counts[k, which] = 0
+    scales.factors[0] = scales.factors[1] = 1.0
+    for k in range(len(work.acceptance)):
+        work.acceptance[k] = 0.0
+    if work.options[FROZEN] == 0.0:  # what was fitted to other particles
+        scales.count[0] = len(scales.continuous)
+        for k in range(len(scales.walk)):
+            for j in range(len(scales.walk)):
+                scales.walk[k, j] = 1.0 if j == k else 0.0
+        for k in range(len(scales.noise)):
+            scales.noise[k] = 1.0
 
 
 def sides(work: Work) -> tuple[Cloud, Cloud]:
@@ -307,6 +330,8 @@ def bridge_by(name: str) -> Kernel:
                 phase = next_pass(work, rng)
             if phase >= FIRST_END or chunk == SERIAL:
                 return phase
+            if chunk == WHOLE and now() >= work.options[DEADLINE]:
+                return LATE
             first, last = (chunk, chunk) if chunk >= 0 else (0, len(work.scales.counts) - 1)
             for here in range(first, last + 1):
                 run_pass(model, work, phase, here, seed, rng)

@@ -18,7 +18,7 @@ from airoas.belief.moves import no_density
 from airoas.belief.particles import Particles
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.temper import inefficiency, tempered_sums
-from airoas.compile import Kernel, kernel
+from airoas.compile import Kernel, Record, kernel
 from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.rng import Rng
 from airoas.structure import place
@@ -40,53 +40,88 @@ def anneal_literal(
         raise OptionError(f"there is no choice literal_weights={weights!r}", f"use {', '.join(WEIGHTS)}.")
     if not constant > 0.0:
         raise OptionError(f"literal_constant is {constant}", "choose it above 0.")
-    continuous = np.flatnonzero(np.array(model.shapes.state.kinds) == "float")
-    own = model.has("mutate_literal") and constant == 1.0
-    if not own and len(continuous) != len(model.shapes.observation.kinds):
-        remedy = "give the model `mutate_literal` (and leave literal_constant at 1), or use mode='corrected'."
-        raise OptionError("the printed proposal needs an observation in the space of states", remedy)
-    n, width = belief.states.shape
-    states, spare = np.array(belief.states), np.empty((n, width))
-    logs = np.array(belief.log_weights)
-    likelihoods, chosen = np.empty(n), np.empty(n, np.int64)
-    betas, acceptance = np.zeros(101), np.zeros(100)
-    betas[1:] = sigmoid_temperatures()
-    numbers = np.array([target, 0.0, 0.0, 0.0, 0.0])
-    run = _OWN if own else _NORMAL
-    rows = (model.row("action", action), model.row("observation", observation))
-    status = int(
-        run(
-            model,
-            states,
-            spare,
-            logs,
-            likelihoods,
-            chosen,
-            *rows,
-            betas,
-            acceptance,
-            numbers,
-            WEIGHTS.index(weights),
-            constant,
-            continuous,
-            rng,
-        )
-    )
+    n = len(belief)
+    work = make_printed(model, n, target, weights, constant)
+    work.states[:] = belief.states
+    work.logs[:] = belief.log_weights
+    run = _OWN if proposes(model, constant) else _NORMAL
+    status = int(run(model, work, model.row("action", action), model.row("observation", observation), rng))
     if status == BAD_LIKELIHOOD:
         raise ModelError(
             f"is nan or +inf for observation {observation!r}", "return a finite log density, or -inf.", where=place(model, "obs_logpdf")
         )
     if status == DEPLETED:
         raise BeliefDepleted(belief, action, observation)
-    stages = int(numbers[1])
+    stages = int(work.numbers[STAGES])
     return Annealed(
-        belief=Particles(states, log_weights=logs),
-        log_evidence=float(numbers[2]),
-        betas=betas[: stages + 1],
-        acceptance=acceptance[: max(0, stages - 1)],
-        inefficiency=(float(numbers[3]), float(numbers[4])),
+        belief=Particles(work.states, log_weights=work.logs),
+        log_evidence=float(work.numbers[LOG_EVIDENCE]),
+        betas=work.betas[: stages + 1],
+        acceptance=work.acceptance[: max(0, stages - 1)],
+        inefficiency=(float(work.numbers[BEFORE]), float(work.numbers[AFTER])),
         move="literal",
         evaluations=stages,
+    )
+
+
+class Printed(Record):
+    """What the printed algorithm works on, for up to N particles."""
+
+    states: Any
+    """[N, .] after the action."""
+    spare: Any
+    """[N, .] proposals."""
+    logs: Any
+    """[N] log weights: before, those of the previous belief; afterwards those of the new one."""
+    likelihoods: Any
+    """[N] log p(o | s, a)."""
+    chosen: Any
+    """[N]"""
+    betas: Any
+    """[101]"""
+    acceptance: Any
+    """[100]"""
+    numbers: Any
+    continuous: Any
+    """[c] which components of a state are floats."""
+    target: float
+    """r*, as it stands at first."""
+    weights: int
+    """Place in WEIGHTS."""
+    constant: float
+
+
+STAGES, LOG_EVIDENCE, BEFORE, AFTER, NUMBERS = range(5)  # places in `numbers`
+
+
+def proposes(model: Any, constant: float) -> bool:
+    """Whether the model's own `mutate_literal` makes the proposals; refused where there is no way to make any."""
+    own = bool(model.has("mutate_literal")) and constant == 1.0
+    floats = sum(kind == "float" for kind in model.shapes.state.kinds)
+    if not own and floats != len(model.shapes.observation.kinds):
+        remedy = "give the model `mutate_literal` (and leave literal_constant at 1), or use mode='corrected'."
+        raise OptionError("the printed proposal needs an observation in the space of states", remedy)
+    return own
+
+
+def make_printed(model: Any, n: int, target: float, weights: str = "likelihood", constant: float = 1.0) -> Printed:
+    """Arrays for annealing n particles at a time."""
+    width = len(model.shapes.state.kinds)
+    betas = np.zeros(101)
+    betas[1:] = sigmoid_temperatures()
+    return Printed(
+        states=np.empty((n, width)),
+        spare=np.empty((n, width)),
+        logs=np.empty(n),
+        likelihoods=np.empty(n),
+        chosen=np.empty(n, np.int64),
+        betas=betas,
+        acceptance=np.zeros(100),
+        numbers=np.zeros(NUMBERS),
+        continuous=np.flatnonzero(np.array(model.shapes.state.kinds) == "float"),
+        target=float(target),
+        weights=WEIGHTS.index(weights),
+        constant=float(constant),
     )
 
 
@@ -110,75 +145,50 @@ def propose_normal(
         spare[i, continuous[k]] += math.sqrt(constant * distance) * rng.normal()
 
 
-def _printed(propose: Any) -> Kernel:
-    """Algorithms 4 and 5 around a proposal."""
+def printed_by(propose: Any) -> Any:
+    """Algorithms 4 and 5 around a proposal, for kernels; they begin with n predicted states and their likelihoods."""
 
-    def anneal_as_printed(  # type: ignore[no-untyped-def]
-        model,
-        states,
-        spare,
-        logs,
-        likelihoods,
-        chosen,
-        actions,
-        observations,
-        betas,
-        acceptance,
-        numbers,
-        weights,
-        constant,
-        continuous,
-        rng,
-    ):
-        n = len(states)
-        a = model.read_action(actions, 0)
-        o = model.read_observation(observations, 0)
-        for i in range(n):
-            s = model.read_state(states, i)
-            if logs[i] == -math.inf or model.is_terminal(s):
-                logs[i] = likelihoods[i] = -math.inf
-                continue
-            s, _ = model.step(s, a, rng)
-            likelihoods[i] = model.obs_logpdf(o, s, a)
-            if no_density(likelihoods[i]):
-                return BAD_LIKELIHOOD
-            model.write_state(states, i, s)
-        numbers[3] = inefficiency(logs, likelihoods, 1.0)
-        if numbers[3] == math.inf:
+    def anneal_as_printed(model: Any, work: Printed, n: int, a: Any, o: Any, observations: Any, rng: Any) -> int:
+        states, spare, logs, likelihoods, betas = work.states, work.spare, work.logs, work.likelihoods, work.betas
+        numbers = work.numbers
+        for k in range(NUMBERS):
+            numbers[k] = 0.0
+        numbers[BEFORE] = inefficiency(logs[:n], likelihoods[:n], 1.0)
+        if numbers[BEFORE] == math.inf:
             return DEPLETED
         for i in range(n):
             if logs[i] > -math.inf:
-                logs[i] = (logs[i] if weights == 1 else -math.log(n)) + (0.0 if weights == 2 else likelihoods[i])
-        if weights != 2:
-            peak, total, _ = tempered_sums(logs, logs, 0.0)
-            numbers[2] = peak + math.log(total)
+                logs[i] = (logs[i] if work.weights == 1 else -math.log(n)) + (0.0 if work.weights == 2 else likelihoods[i])
+        if work.weights != 2:
+            peak, total, _ = tempered_sums(logs[:n], logs[:n], 0.0)
+            numbers[LOG_EVIDENCE] = peak + math.log(total)
             for i in range(n):
-                logs[i] -= numbers[2]
-        ratio = numbers[0]
+                logs[i] -= numbers[LOG_EVIDENCE]
+        ratio = work.target
         for k in range(1, len(betas)):
-            numbers[1] = k
-            peak, total, _ = tempered_sums(logs, likelihoods, betas[k] - betas[k - 1])
-            numbers[2] += peak + math.log(total)
+            numbers[STAGES] = k
+            peak, total, _ = tempered_sums(logs[:n], likelihoods[:n], betas[k] - betas[k - 1])
+            numbers[LOG_EVIDENCE] += peak + math.log(total)
             for i in range(n):  # line 5
                 dead = likelihoods[i] == -math.inf
                 logs[i] = -math.inf if dead else logs[i] + (betas[k] - betas[k - 1]) * likelihoods[i] - peak - math.log(total)
-            reached = inefficiency(logs, logs, 0.0)
+            reached = inefficiency(logs[:n], logs[:n], 0.0)
             if reached <= ratio:  # lines 6, 7
                 break
             ratio = reached  # line 9
             for i in range(n):
                 likelihoods[i] = math.exp(logs[i])
-            choose(likelihoods, SYSTEMATIC, rng, chosen)  # line 11
+            choose(likelihoods[:n], SYSTEMATIC, rng, work.chosen[:n])  # line 11
             for i in range(n):
                 for c in range(states.shape[1]):
-                    spare[i, c] = states[chosen[i], c]
+                    spare[i, c] = states[work.chosen[i], c]
             accepted = 0
             for i in range(n):
                 for c in range(states.shape[1]):
                     states[i, c] = spare[i, c]
                 logs[i] = -math.log(n)
                 likelihoods[i] = model.obs_logpdf(o, model.read_state(states, i), a)
-                propose(model, states, i, a, o, observations, continuous, constant, spare, rng)  # line 12, Alg. 5
+                propose(model, states, i, a, o, observations, work.continuous, work.constant, spare, rng)  # line 12, Alg. 5
                 s = model.read_state(spare, i)
                 likelihood = model.obs_logpdf(o, s, a)
                 if no_density(likelihood):
@@ -188,11 +198,35 @@ def _printed(propose: Any) -> Kernel:
                     accepted += 1
                     model.write_state(states, i, s)
                     likelihoods[i] = likelihood
-            acceptance[k - 1] = accepted / n
-        numbers[4] = inefficiency(logs, logs, 0.0)
+            work.acceptance[k - 1] = accepted / n
+        numbers[AFTER] = inefficiency(logs[:n], logs[:n], 0.0)
         return 0
 
-    return kernel(anneal_as_printed)
+    return anneal_as_printed
 
 
-_OWN, _NORMAL = _printed(propose_own), _printed(propose_normal)
+anneal_own, anneal_normal = printed_by(propose_own), printed_by(propose_normal)
+
+
+def _update_by(anneal_as_printed: Any) -> Kernel:
+    """Predict, then anneal."""
+
+    def update(model: Any, work: Printed, actions: Any, observations: Any, rng: Any) -> int:
+        a = model.read_action(actions, 0)
+        o = model.read_observation(observations, 0)
+        for i in range(len(work.logs)):
+            s = model.read_state(work.states, i)
+            if work.logs[i] == -math.inf or model.is_terminal(s):
+                work.logs[i] = work.likelihoods[i] = -math.inf
+                continue
+            s, _ = model.step(s, a, rng)
+            work.likelihoods[i] = model.obs_logpdf(o, s, a)
+            if no_density(work.likelihoods[i]):
+                return BAD_LIKELIHOOD
+            model.write_state(work.states, i, s)
+        return int(anneal_as_printed(model, work, len(work.logs), a, o, observations, rng))
+
+    return kernel(update)
+
+
+_OWN, _NORMAL = _update_by(anneal_own), _update_by(anneal_normal)
