@@ -305,6 +305,20 @@ def test_compiled_is_interpreted() -> None:
     assert results[0] == results[1] == results[2]
 
 
+@kernel
+def draw_locally(out, rng):
+    own = rng.local()
+    for i in range(len(out)):
+        out[i] = own.uniform()
+
+
+def test_a_local_copy_goes_on_from_the_same_place() -> None:
+    out, rng = np.empty(100), stream(3)
+    draw_locally(out, rng)
+    assert (out == drawn("uniform", stream(3), 100)).all()
+    assert rng.uniform() == out[0]  # the stream itself has not moved
+
+
 def test_compiled_is_interpreted_in_the_tails() -> None:
     """A normal in 3900 lies beyond TAIL: find such places by compiled draws and repeat them in Python."""
     rng, found = stream(10, "tails"), 0

@@ -14,9 +14,11 @@ from array import array
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate, bound_function, infer_getattr, signature
 from numba.extending import (
     NativeValue,
     intrinsic,
+    lower_builtin,
     models,
     overload_method,
     register_jitable,
@@ -285,21 +287,23 @@ def _reseed(self, seed, i, j):
     return reseed
 
 
-@intrinsic
-def _copy(context, rng):
-    def emit(context, builder, signature, arguments):
-        frame = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 4))
-        copy = builder.bitcast(frame, _WORD.as_pointer())
-        for source, target in zip(_slots(builder, arguments[0]), _slots(builder, copy), strict=True):
-            builder.store(builder.load(source), target)
-        return copy
+@infer_getattr
+class _RngMethods(AttributeTemplate):
+    key = RngType
 
-    return rng_type(rng), emit
+    @bound_function("Rng.local")
+    def resolve_local(self, rng, arguments, keywords):
+        return signature(rng_type, recvr=rng)
 
 
-@overload_method(RngType, "local", jit_options=_INLINE)
-def _local(self):
-    return lambda self: _copy(self)
+@lower_builtin("Rng.local", RngType)
+def _local(context, builder, signature, arguments):
+    # In the frame of whoever calls: a jitted method would return the address of a frame that has ended.
+    frame = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 4))
+    copy = builder.bitcast(frame, _WORD.as_pointer())
+    for source, target in zip(_slots(builder, arguments[0]), _slots(builder, copy), strict=True):
+        builder.store(builder.load(source), target)
+    return copy
 
 
 @overload_method(RngType, "uniform", jit_options=_INLINE)
