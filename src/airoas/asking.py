@@ -132,6 +132,8 @@ class Asker:
             if not isinstance(value, (int, np.integer, np.bool_)):
                 raise self._problem(hook, f"returns {value!r}, not True or False", "return a comparison, in every branch.")
             return bool(value)
+        if part == "nothing":
+            return None
         if not is_number(value):
             what = _REALS.get(hook.name, "a number")
             remedy = f"return {PAIRS[hook.name]} from every branch." if hook.name in PAIRS else f"return {hook.meaning}, from every branch."

@@ -10,7 +10,8 @@ class Hook(NamedTuple):
 
     name: str
     parameters: tuple[str, ...]
-    """After self. s, s2 and parent are states, a an action, o an observation, i and k integers, beta a float."""
+    """After self. s, s2 and parent are states, a an action, o an observation, i, k, t and at integers, beta a float, out an
+    array of floats to write to, from place `at` on."""
     returns: str
     meaning: str
     compiled: bool = True
@@ -31,6 +32,10 @@ HOOKS = {
         Hook("rollout_action", ("s", "rng"), "action", "a default policy (default: uniform over the legal actions)"),
         Hook("sample_action", ("s", "rng"), "action", "a random continuous action, a tuple of floats (default: none)"),
         Hook("value_bounds", ("s",), "real, real", "lower and upper bound of the value of being in s (default: none)"),
+        Hook("action_bounds", ("s", "out", "at"), "nothing", "write an upper bound of the value of each action in s (default: none)"),
+        Hook("n_plans", (), "integer", "the number of plans, sequences of actions that look at nothing (default: none)"),
+        Hook("plan_action", ("k", "t"), "integer", "the action of plan k at step t, from 0 on"),
+        Hook("plan_values", ("s", "out", "at"), "nothing", "write the value, or a lower bound of it, of following each plan from s"),
         Hook("cell", ("s",), "integer", "the bin of s for KLD-sampling (default: none)"),
         # annealing
         Hook("step_logpdf", ("s2", "s", "a"), "real", "log density (or mass) of the transition (default: none)"),
@@ -62,4 +67,4 @@ HOOKS = {
 
 REQUIRED = ("initial", "step", "observe", "obs_logpdf")
 FINITE = ("n_states", "index", "state", "successor")
-_STATES, _INTEGERS = ("s", "s2", "parent"), ("i", "k")
+PLANS = ("n_plans", "plan_action", "plan_values")

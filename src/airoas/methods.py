@@ -18,7 +18,7 @@ from airoas.rng import rng_type
 from airoas.shapes import Shapes, is_number
 from airoas.structure import place, written_in
 
-_STATES, _INTEGERS = ("s", "s2", "parent"), ("i", "k")
+_STATES, _INTEGERS = ("s", "s2", "parent"), ("i", "k", "t", "at")
 
 
 ROWS = ("read_state", "write_state", "read_observation", "write_observation", "read_action", "write_action")
@@ -133,6 +133,7 @@ _COERCED = {
     "real": "as_float({})",
     "integer": "as_int({})",
     "flag": "as_bool({})",
+    "nothing": "None",
 }
 
 
@@ -152,7 +153,7 @@ def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
     kinds = {name: numba.typeof(shapes.state.example()) for name in _STATES} | dict.fromkeys(_INTEGERS, numba.int64)
     kinds["o"] = numba.typeof(shapes.observation.example())
     kinds["a"] = numba.int64 if shapes.action is None else numba.typeof(shapes.action.example())
-    kinds |= {"rng": rng_type, "beta": numba.float64}
+    kinds |= {"rng": rng_type, "beta": numba.float64, "out": numba.float64[::1]}
     dispatcher = link(user, made.how)
     where = place(self, hook.name)
     signature = (made, *[kinds[parameter] for parameter in hook.parameters])

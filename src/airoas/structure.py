@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from airoas import content
 from airoas.errors import ModelError
-from airoas.hooks import FINITE, HOOKS, REQUIRED, Hook
+from airoas.hooks import FINITE, HOOKS, PLANS, REQUIRED, Hook
 
 
 def suggest(name: str, known: Any) -> str:
@@ -114,8 +114,9 @@ def structure_problems(kind: type) -> list[ModelError]:
     # A method that another one mentions is a helper, however much its name looks like one of the protocol.
     mentioned = {m for name, function in functions.items() for m in content.attributes(function) if m != name}
     unknown = [name for name in functions if name not in HOOKS and not name.startswith("_") and name not in mentioned]
-    finite = [name for name in FINITE if name in written]
-    wanted = [*REQUIRED, *([] if "sample_action" in written else ["actions"]), *(FINITE if finite else ())]
+    begun = [(group, next((name for name in group if name in written), "")) for group in (FINITE, PLANS)]
+    beside = {name: first for group, first in begun if first for name in group}  # what belongs together, and the first of it
+    wanted = [*REQUIRED, *([] if "sample_action" in written else ["actions"]), *beside]
     for name in wanted:
         if name not in written:
             close = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)
@@ -126,7 +127,7 @@ def structure_problems(kind: type) -> list[ModelError]:
                     ModelError(f"is not a method that a model has, and `{name}` is missing", remedy, where=place(kind, close[0]))
                 )
             else:
-                because = f", which `{finite[0]}` needs beside it" if name in FINITE else ""
+                because = f", which `{beside[name]}` needs beside it" if name in beside else ""
                 remedy = f"write `{_signature(HOOKS[name])}`: {HOOKS[name].meaning}."
                 problems.append(ModelError(f"has no method `{name}`{because}", remedy, where=class_place(kind)))
     for name in unknown:

@@ -15,6 +15,8 @@ LEFT, STOP, RIGHT = 0, 1, 2
 GOAL = 1.0
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _LOWEST_CUT, _HIGHEST_CUT = -10, 15
+_MOST_MOVES = 20
+_ROUNDING = 1e-9  # so near to the edge of the goal, moves that add up otherwise end on either side
 
 
 class State(NamedTuple):
@@ -45,7 +47,11 @@ class LightDark(NamedTuple):
             raise OptionError(f"LightDark(light={self.light})", "light must be a finite position.")
         if not 0.0 < self.discount <= 1.0:
             raise OptionError(f"LightDark(discount={self.discount})", "discount must be above 0 and at most 1.")
-        return {}
+        # Plans go 12 either way, four deviations of the prior from its mean, in at most 20 strides of at least half a unit.
+        stride = max(1, int(0.5 / self.step_size))
+        moves = stride * np.arange(min(_MOST_MOVES, math.ceil(12.0 / (stride * self.step_size))) + 1)
+        plan_moves = np.concatenate((-moves[:0:-1], moves))
+        return {"plan_moves": plan_moves, "plan_shifts": self.step_size * plan_moves, "plan_pays": 10.0 * self.discount ** abs(plan_moves)}
 
     def actions(self) -> tuple[str, ...]:
         return ("left", "stop", "right")
@@ -74,6 +80,40 @@ class LightDark(NamedTuple):
 
     def is_terminal(self, s: State) -> bool:
         return s.stopped > 0
+
+    def n_plans(self: Any) -> int:
+        return len(self.plan_moves) + 1
+
+    def plan_action(self: Any, k: int, t: int) -> int:
+        """So many moves left or right, then stop; the last plan goes toward the light for ever."""
+        if k == len(self.plan_moves):
+            return RIGHT if self.light > 0.0 else LEFT
+        if t >= abs(self.plan_moves[k]):
+            return STOP
+        return RIGHT if self.plan_moves[k] > 0 else LEFT
+
+    def plan_values(self: Any, s: State, out: Any, at: int) -> None:
+        last = len(self.plan_moves)
+        for k in range(last):
+            inside = abs(s.y + self.plan_shifts[k]) < GOAL - _ROUNDING
+            out[at + k] = self.plan_pays[k] if inside else -self.plan_pays[k]
+        out[at + last] = 0.0
+
+    def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
+        """The values of the actions once the position is seen: walk to the goal and stop, or never stop."""
+        out[at + LEFT] = self.discount * self.value_seen(s.y - self.step_size)
+        out[at + STOP] = 10.0 if abs(s.y) < GOAL else -10.0
+        out[at + RIGHT] = self.discount * self.value_seen(s.y + self.step_size)
+
+    def value_seen(self, y: float) -> float:
+        """10 gamma^m with the fewest moves m into the goal; 0 where steps are so long that all of them miss it."""
+        outside = abs(y) - GOAL - _ROUNDING
+        if outside < 0.0:
+            return 10.0
+        moves = math.floor(outside / self.step_size) + 1
+        if moves * self.step_size - outside >= 2.0 * (GOAL + _ROUNDING):
+            return 0.0
+        return 10.0 * math.pow(self.discount, moves)
 
     def cell(self, s: State) -> int:
         """The unit bin of y between the cut points -10, -9, .., 15: 27 bins with the two beyond them."""

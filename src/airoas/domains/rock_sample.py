@@ -135,6 +135,48 @@ class RockSample(NamedTuple):
                 upper = max(upper, self.powers[away] * (10.0 + self.discount * self.value_at_rock[s.rocks ^ (1 << i), i]))
         return lower, upper
 
+    def n_plans(self) -> int:
+        return 1
+
+    def plan_action(self, k: int, t: int) -> int:
+        """Straight east: every other plan that looks at nothing is a gamble on the rocks."""
+        return EAST
+
+    def plan_values(self: Any, s: State, out: Any, at: int) -> None:
+        out[at] = 10.0 * self.powers[self.size - 1 - s.x]
+
+    def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
+        """The values of the actions once all rocks are known: the reward, then the best tour (`value_bounds`) from there.
+
+        One pass over the good rocks serves the four cells around and this one, where every check leaves the rover.
+        """
+        north, east, south, west = min(s.y + 1, self.size - 1), min(s.x + 1, self.size - 1), max(s.y - 1, 0), max(s.x - 1, 0)
+        here = up = down = 10.0 * self.powers[self.size - 1 - s.x]  # leave at once
+        right, left = 10.0 * self.powers[self.size - 1 - east], 10.0 * self.powers[self.size - 1 - west]
+        for i in range(self.n_rocks):
+            if s.rocks >> i & 1:
+                pays = 10.0 + self.discount * self.value_at_rock[s.rocks ^ (1 << i), i]
+                dx, dy = abs(s.x - self.rock_x[i]), abs(s.y - self.rock_y[i])
+                here = max(here, self.powers[dx + dy] * pays)
+                up = max(up, self.powers[dx + abs(north - self.rock_y[i])] * pays)
+                down = max(down, self.powers[dx + abs(south - self.rock_y[i])] * pays)
+                right = max(right, self.powers[abs(east - self.rock_x[i]) + dy] * pays)
+                left = max(left, self.powers[abs(west - self.rock_x[i]) + dy] * pays)
+        gamma = self.discount
+        out[at + NORTH] = gamma * up + (self.penalty if north == s.y else 0.0)
+        out[at + EAST] = 10.0 if east == s.x else gamma * right
+        out[at + SOUTH] = gamma * down + (self.penalty if south == s.y else 0.0)
+        out[at + WEST] = gamma * left + (self.penalty if west == s.x else 0.0)
+        rock = self.rock_at[s.x, s.y]
+        if rock < 0:
+            out[at + SAMPLE] = gamma * here + self.penalty
+        elif s.rocks >> rock & 1:
+            out[at + SAMPLE] = 10.0 + gamma * self.value_at_rock[s.rocks ^ (1 << rock), rock]
+        else:
+            out[at + SAMPLE] = gamma * here - 10.0
+        for a in range(CHECK, CHECK + self.n_rocks):
+            out[at + a] = gamma * here
+
     def step_logpdf(self, s2: State, s: State, a: int) -> float:
         """Log mass of the transition, which is certain: 0 or -inf."""
         sure, _ = _arrive(self, s, a)
