@@ -1,6 +1,7 @@
 """The planners. Each is a frozen dataclass of options with `plan(model, belief, rng) -> Decision`."""
 
 from airoas.planners.base import Decision, Planner, Stats
+from airoas.planners.pomcp import POMCP
 from airoas.planners.random import Random
 
-__all__ = ["Decision", "Planner", "Random", "Stats"]
+__all__ = ["POMCP", "Decision", "Planner", "Random", "Stats"]

@@ -1,0 +1,158 @@
+"""A visit-count tree to walk and to print: views that are made on demand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from airoas.planners.storage import Block
+from airoas.planners.visit_tree import NODES, NONE, ROOT, VisitTree
+
+Part = tuple["_Indexed", int]
+"""A node of one of the trees."""
+
+
+class Tree:
+    """What a search has built; several trees, of searches side by side, look like one. `print(tree)` shows the top."""
+
+    def __init__(self, model: Any, trees: list[VisitTree], blocks: list[Block]) -> None:
+        self.model = model
+        self._trees = [_Indexed(tree) for tree in trees]
+        self._blocks = blocks  # the arrays are theirs
+
+    @property
+    def root(self) -> HistoryNode:
+        return HistoryNode(self.model, [(tree, ROOT) for tree in self._trees], None)
+
+    def show(self, depth: int = 2, width: int = 8) -> str:
+        """A table of the first `depth` actions of every history, the `width` most visited ones of each."""
+        lines = [f"{'':<44}{'visits':>10}{'value':>12}", *_rows(self.root, "root", 0, 2 * depth, width)]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def __repr__(self) -> str:
+        return f"Tree({sum(int(tree.arrays.counts[NODES]) for tree in self._trees)} nodes)"
+
+
+class _Indexed:
+    """A tree with the children of each action node."""
+
+    def __init__(self, arrays: VisitTree) -> None:
+        self.arrays = arrays
+
+    @functools.cached_property
+    def _by_parent(self) -> tuple[np.ndarray, np.ndarray]:
+        parents = self.arrays.parents[: self.arrays.counts[NODES]]
+        order = np.argsort(parents, kind="stable")
+        return order, parents[order]
+
+    def histories(self, action: int) -> list[int]:
+        order, parents = self._by_parent
+        lo, hi = np.searchsorted(parents, (action, action + 1))
+        return [int(node) for node in order[lo:hi]]
+
+    def actions(self, node: int) -> list[int]:
+        """Oldest first."""
+        found, action = [], int(self.arrays.first[node])
+        while action != NONE:
+            found.append(action)
+            action = int(self.arrays.action_next[action])
+        return found[::-1]
+
+
+class HistoryNode:
+    """What was done and seen so far; `observation` came last, None at the root."""
+
+    def __init__(self, model: Any, parts: list[Part], observation: Any) -> None:
+        self._model, self._parts = model, parts
+        self.observation = observation
+
+    @property
+    def visits(self) -> int:
+        return sum(int(tree.arrays.visits[node]) for tree, node in self._parts)
+
+    @property
+    def value(self) -> float:
+        """That of the best action; nan where none was tried."""
+        return max((action.value for action in self.children if action.visits), default=float("nan"))
+
+    @property
+    def children(self) -> list[ActionNode]:
+        """The actions in the order in which they were added."""
+        grouped: dict[bytes, list[Part]] = {}
+        for tree, node in self._parts:
+            for action in tree.actions(node):
+                grouped.setdefault(tree.arrays.labels[action].tobytes(), []).append((tree, action))
+        if len(self._parts) == 1:  # an action may stand there twice
+            (tree, node), *_ = self._parts
+            return [ActionNode(self._model, [(tree, action)]) for action in tree.actions(node)]
+        return [ActionNode(self._model, parts) for parts in grouped.values()]
+
+    def __repr__(self) -> str:
+        return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
+
+
+class ActionNode:
+    """An action after a history."""
+
+    def __init__(self, model: Any, parts: list[Part]) -> None:
+        self._model, self._parts = model, parts
+        tree, first = parts[0]
+        self.action = model.from_row("action", tree.arrays.labels[first])
+
+    @property
+    def visits(self) -> int:
+        return sum(int(tree.arrays.action_visits[action]) for tree, action in self._parts)
+
+    @property
+    def value(self) -> float:
+        """Mean return of the simulations that passed here; 0 where there was none."""
+        parts = [(int(tree.arrays.action_visits[a]), float(tree.arrays.action_values[a])) for tree, a in self._parts]
+        if len(parts) == 1:
+            return parts[0][1]
+        return sum(n * value for n, value in parts if n) / max(1, sum(n for n, _ in parts))
+
+    @property
+    def children(self) -> list[HistoryNode]:
+        """The histories that observations lead to, in the order in which they were found."""
+        found = [(tree, node) for tree, action in self._parts for node in tree.histories(action)]
+        grouped: dict[Any, list[Part]] = {}
+        for tree, node in found:
+            key = node if len(self._parts) == 1 else tree.arrays.observations[node].tobytes()
+            grouped.setdefault(key, []).append((tree, node))
+        return [HistoryNode(self._model, parts, self._observation(parts[0])) for parts in grouped.values()]
+
+    def _observation(self, part: Part) -> Any:
+        tree, node = part
+        return self._model.from_row("observation", tree.arrays.observations[node])
+
+    @property
+    def name(self) -> str:
+        """The action's name, or its numbers where actions are continuous."""
+        names = self._model.action_names
+        return str(names[self.action]) if names else _numbers(self.action)
+
+    def __repr__(self) -> str:
+        return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
+
+
+def _numbers(values: tuple[Any, ...]) -> str:
+    return " ".join(f"{float(x):.4g}" for x in values)
+
+
+def _rows(node: HistoryNode | ActionNode, label: str, level: int, levels: int, width: int) -> Iterator[str]:
+    label = "  " * level + label
+    yield f"{label if len(label) < 44 else label[:40] + '...':<44}{node.visits:>10}{node.value:>12.4f}"
+    if level == levels:
+        return
+    children: list[Any] = sorted(node.children, key=lambda child: -child.visits)
+    for child in children[:width]:
+        label = child.name if isinstance(child, ActionNode) else f"sees {_numbers(child.observation)}"
+        yield from _rows(child, label, level + 1, levels, width)
+    if len(children) > width:
+        yield f"{'  ' * (level + 1)}and {len(children) - width} less visited"

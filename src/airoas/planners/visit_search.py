@@ -1,0 +1,271 @@
+"""The search that POMCP and POMCPOW share: simulations from the belief until the budget is spent, in one thread or several."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.particles import Particles
+from airoas.clock import now
+from airoas.compile import Kernel, Record, kernel, mode
+from airoas.errors import ModelError, OptionError
+from airoas.planners import base
+from airoas.planners.base import MEMORY, Decision, Stats, check_budget
+from airoas.planners.rollout import ESTIMATES
+from airoas.planners.storage import Block, Layout
+from airoas.planners.visit_node import ActionNode, Tree
+from airoas.planners.visit_tree import BYTES, DEPTH, NODES, STEPS, TRIALS
+from airoas.rng import Rng, stream
+from airoas.structure import place
+
+ITERATIONS, DEADLINE, FULL, NO_ACTION = range(4)
+STOPS = ("iterations", "deadline", "memory")
+FINAL_ACTIONS = ("value", "visits")
+_STEPS_PER_LOOK = 64  # simulated steps after which the clock is read: some microseconds of work
+_NO_LIMIT = 1 << 62
+
+
+class Root(Record):
+    """The belief that simulations start from."""
+
+    states: Any
+    """[N, .]"""
+    upto: Any
+    """[N] cumulative weights of the live states, infinite from the last of them on."""
+    guide: Any
+    """[N] where the search for a draw begins, for each of N equal parts of the total."""
+    total: float
+    actions: Any
+    """[k] what may be done first: the actions that are legal in every live state."""
+
+
+class Limits(Record):
+    """When a search ends."""
+
+    iterations: int
+    deadline: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class VisitPlanner:
+    """The options that POMCP and POMCPOW share, and how they plan."""
+
+    seconds: float | None = None
+    """Wall-clock time for a decision; this or `iterations`."""
+    iterations: int | None = None
+    """Simulations for a decision, those of all threads together."""
+    max_depth: int = 20
+    """Steps ahead, those of rollouts included."""
+    c: float = 1.0
+    """Exploration: the bonus is c sqrt(ln N(h) / N(ha)). Choose it of the size of the differences between returns."""
+    estimate: str = "rollout"
+    """What a new history is worth: "rollout" (the model's `rollout_action`, uniform where it has none), "random" (a rollout of
+    uniform legal actions) or "value" (the model's upper bound, or the fully observable value of a finite model)."""
+    final_action: str = "value"
+    """The action of largest mean return ("value") or of most visits ("visits")."""
+    memory: int = MEMORY
+    """Bytes that the tree may take."""
+    threads: int = 1
+    """Searches side by side, each on a stream of its own, whose statistics are added up."""
+
+    def __post_init__(self) -> None:
+        check_budget(self.seconds, self.iterations, self.memory)
+        if self.max_depth < 1:
+            raise OptionError(f"max_depth is {self.max_depth}", "look at least 1 step ahead.")
+        if not 0.0 <= self.c < math.inf:
+            raise OptionError(f"c is {self.c}", "choose an exploration constant >= 0, of the size of the returns.")
+        if self.estimate not in ESTIMATES:
+            raise OptionError(f"estimate is {self.estimate!r}", f"use one of {', '.join(ESTIMATES)}.")
+        if self.final_action not in FINAL_ACTIONS:
+            raise OptionError(f"final_action is {self.final_action!r}", f"use {' or '.join(FINAL_ACTIONS)}.")
+        if self.threads < 1:
+            raise OptionError(f"threads is {self.threads}", "use at least 1, at most the number of cores.")
+
+    def prepare(self, model: Any) -> None:
+        """Compile for this model ahead of the first decision."""
+        prepare(self, model)
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        """The best action at the root by `final_action`, with the tree."""
+        return plan(self, model, belief, rng)
+
+    def search(self, model: Any) -> Kernel:
+        """(model, work, rng) -> why it ended, one of ITERATIONS .. NO_ACTION."""
+        raise NotImplementedError
+
+    def layout(self, model: Any, memory: int) -> Layout:
+        """The columns of a tree."""
+        raise NotImplementedError
+
+    def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Any:
+        """The work of a search: a record with at least `tree`, `root` and `limits`."""
+        raise NotImplementedError
+
+
+@functools.cache
+def search_by(simulate: Callable[..., bool], bytes_used: Callable[[Any], int]) -> Kernel:
+    """The loop over simulations as a kernel; `simulate` is False where a state allows no action."""
+
+    def search(model: Any, work: Any, rng: Any) -> int:
+        rng = rng.local()
+        counts, root, limits = work.tree.counts, work.root, work.limits
+        look = 0
+        while counts[TRIALS] < limits.iterations:
+            if counts[STEPS] >= look and counts[TRIALS] > 0:
+                if now() >= limits.deadline:
+                    return DEADLINE
+                look = counts[STEPS] + _STEPS_PER_LOOK
+            counts[BYTES] = bytes_used(work)
+            if counts[BYTES] > limits.memory:
+                return FULL
+            if not simulate(model, work, model.read_state(root.states, draw_root(root, rng)), rng):
+                return NO_ACTION
+            counts[TRIALS] += 1
+        counts[BYTES] = bytes_used(work)
+        return ITERATIONS
+
+    return kernel(search)
+
+
+def draw_root(root: Root, rng: Any) -> int:
+    """The number of a live state, drawn by weight with about one comparison."""
+    u = rng.uniform()
+    i: int = root.guide[int(u * len(root.guide))]
+    while root.upto[i] <= u * root.total:
+        i += 1
+    return i
+
+
+@kernel
+def _weigh_live(model: Any, states: Any, log_weights: Any, upto: Any, guide: Any) -> tuple[float, float]:
+    """Fill `upto` and `guide`; the total, 0 where nothing is alive, and the live states' share of the belief."""
+    peak, last = -math.inf, -1
+    for i in range(len(states)):
+        upto[i] = -math.inf if model.is_terminal(model.read_state(states, i)) else log_weights[i]
+        if upto[i] > -math.inf:
+            peak, last = max(peak, upto[i]), i
+    if last < 0:
+        return 0.0, 0.0
+    total = 0.0
+    for i in range(len(states)):
+        total += math.exp(upto[i] - peak)
+        upto[i] = total
+    for i in range(last, len(states)):
+        upto[i] = math.inf
+    i = 0
+    for k in range(len(guide)):
+        while upto[i] <= k * total / len(guide):
+            i += 1
+        guide[k] = i
+    return total, total * math.exp(peak)
+
+
+def gather_root(model: Any, belief: Particles) -> tuple[Root, float]:
+    """What simulations start from, and the share of the belief that is alive."""
+    upto, guide = np.empty(len(belief)), np.empty(len(belief), np.int64)
+    total, alive = _weigh_live(model, belief.states, belief.log_weights, upto, guide)
+    actions = base.legal_actions(model, belief)[0] if model.n_actions else np.zeros(0, np.int64)
+    return Root(states=belief.states, upto=upto, guide=guide, total=float(total), actions=actions), float(alive)
+
+
+_prepared: set[tuple[Any, ...]] = set()
+
+
+def prepare(planner: VisitPlanner, model: Any) -> float:
+    """Compile for this model; the seconds that took, 0 where it is done already."""
+    search = planner.search(model)
+    key = (search, model.native().made.digest, model.content, mode())
+    if key in _prepared:
+        return 0.0
+    begun = now()
+    belief = Particles(np.zeros((1, len(model.shapes.state.kinds))))
+    upto, guide = np.zeros(1), np.zeros(1, np.int64)
+    _weigh_live.prepare(model, belief.states, belief.log_weights, upto, guide)
+    if model.n_actions:
+        base.prepare(model, belief)
+    root = Root(states=belief.states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))
+    work = planner.open(model, root, Limits(iterations=0, deadline=0.0, memory=0), Block(planner.layout(model, planner.memory)))
+    search.prepare(model, work, stream(0))
+    _prepared.add(key)
+    return now() - begun
+
+
+def plan(planner: VisitPlanner, model: Any, belief: Particles, rng: Rng) -> Decision:
+    """Search and answer. The clock starts once everything is compiled."""
+    preparation = prepare(planner, model)
+    search = planner.search(model)
+    begun = now()
+    deadline = math.inf if planner.seconds is None else begun + planner.seconds
+    root, alive = gather_root(model, belief)
+    if alive == 0.0:
+        return _nothing_to_decide(model, belief, rng, Stats("terminal", now() - begun, preparation=preparation))
+    seed, works, blocks = rng.bits(62), [], []
+    memory = planner.memory // planner.threads
+    for share in _shares(planner.iterations or _NO_LIMIT, planner.threads):
+        blocks.append(Block(planner.layout(model, memory)))
+        works.append(planner.open(model, root, Limits(iterations=share, deadline=deadline, memory=memory), blocks[-1]))
+    streams = [stream(seed, i) for i in range(len(works))]
+    if len(works) == 1:
+        ends = [search(model, works[0], streams[0])]
+    else:
+        with ThreadPoolExecutor(len(works)) as pool:
+            ends = list(pool.map(lambda work, own: search(model, work, own), works, streams))
+    if NO_ACTION in ends:
+        where = place(model, "legal")
+        raise ModelError("allows no action in a state that was simulated", "leave at least one legal everywhere.", where=where)
+    tree = Tree(model, [work.tree for work in works], blocks)
+    chosen = choose_final(tree.root.children, planner.final_action)
+    counts = [work.tree.counts for work in works]
+    for block, count in zip(blocks, counts, strict=True):
+        block.used[0] = count[BYTES]
+    trials = [int(count[TRIALS]) for count in counts]
+    notes: dict[str, Any] = {"steps": sum(int(count[STEPS]) for count in counts)}
+    if len(works) > 1:
+        notes["trials"] = trials
+    ended = now()
+    stats = Stats(
+        stop=STOPS[max(ends)],
+        seconds=ended - begun,
+        overshoot=max(0.0, ended - deadline),
+        trials=sum(trials),
+        nodes=sum(int(count[NODES]) for count in counts),
+        depth=max(int(count[DEPTH]) for count in counts),
+        bytes=sum(int(count[BYTES]) for count in counts),
+        preparation=preparation,
+        notes=notes,
+    )
+    return Decision(chosen.action, alive * chosen.value, stats=stats, tree=tree)
+
+
+def _shares(iterations: int, threads: int) -> list[int]:
+    """Iterations for each thread; a thread without any is not started."""
+    if iterations == _NO_LIMIT:
+        return [_NO_LIMIT] * threads
+    shares = [iterations // threads + (i < iterations % threads) for i in range(threads)]
+    return [share for share in shares if share]
+
+
+def choose_final(actions: list[ActionNode], by: str) -> ActionNode:
+    """The root's action with the largest value, or the most visits; ties go to the later one.
+
+    Differs: an action that was never tried is not chosen; its V of 0 is no estimate.
+    """
+    tried = [action for action in actions if action.visits]
+    chosen = tried[0]
+    for action in tried[1:]:
+        if (action.value >= chosen.value) if by == "value" else (action.visits >= chosen.visits):
+            chosen = action
+    return chosen
+
+
+def _nothing_to_decide(model: Any, belief: Particles, rng: Rng, stats: Stats) -> Decision:
+    if model.n_actions:
+        return Decision(int(base.legal_actions(model, belief)[0][0]), 0.0, stats=stats)
+    return Decision(model.sample_action(model.from_row("state", belief.states[0]), rng), 0.0, stats=stats)
