@@ -1,0 +1,139 @@
+"""Any model as a Gymnasium environment, and a planner with its filter as a policy over it. Needs the extra `gym`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from airoas.belief import filter as filters
+from airoas.belief.particles import _checked
+from airoas.episode import _advance, _begin
+from airoas.errors import ModelError, OptionError
+from airoas.planners.base import Decision, Planner
+from airoas.rng import stream
+
+try:
+    import gymnasium
+except ImportError:
+    raise OptionError("gymnasium is not installed", "run `pip install 'airoas[gym]'`.") from None
+
+
+class Environment(gymnasium.Env[np.ndarray, Any]):
+    """A model as a world to act in.
+
+    An action is an index, or an array [k] where actions are continuous; an observation is an array [width]. In a POMDP
+    nothing is observed before the first action, so `reset` gives zeros that mean nothing. `reset(seed=k)` begins the world
+    of `simulate(..., seed=k)`; without a seed the next one is drawn. `info` holds the true `state`, the `discount` and, where
+    the model forbids actions in some states, the `action_mask` that `action_space.sample(mask)` takes.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}
+
+    def __init__(
+        self,
+        model: Any,
+        max_steps: int | None = None,
+        action_bounds: tuple[Any, Any] = (-np.inf, np.inf),
+        render_mode: str | None = None,
+    ) -> None:
+        """`max_steps`: steps until the episode is truncated (default: the model's own). `action_bounds`: the lowest and the
+        highest continuous action, numbers or one for each component."""
+        self.model: Any = _checked(model)
+        self.max_steps = model.max_steps if max_steps is None else max_steps
+        if self.max_steps < 1:
+            raise OptionError(f"max_steps is {self.max_steps}", "allow at least 1 step.")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, or leave it out.")
+        self.render_mode = render_mode
+        shapes = model.shapes
+        if shapes.action is None:
+            self.action_space = gymnasium.spaces.Discrete(model.n_actions)
+        else:
+            lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), len(shapes.action.kinds)) for bound in action_bounds)
+            self.action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float64)
+        width = len(shapes.observation.kinds)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float64)
+        self._states, self._observations = np.empty((2, len(shapes.state.kinds))), np.zeros((1, width))
+        self._time: int | None = None
+        """Steps taken; None outside an episode."""
+        self._episode_seed = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._episode_seed = int(self.np_random.integers(1 << 62)) if seed is None else seed
+        self._time = 0
+        _begin(self.model, self._states, stream(self._episode_seed, "world"))
+        return np.zeros(self._observations.shape[1]), self._info()
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if self._time is None:
+            raise OptionError("there is no episode to take a step in", "call reset() first, and again after an episode's end.")
+        discrete = self.model.shapes.action is None
+        row = self.model.row("action", int(action) if discrete else tuple(np.asarray(action, np.float64).tolist()))
+        world = stream(self._episode_seed, "world", self._time)
+        reward, terminated = _advance(self.model, self._states, self._observations, row, world)
+        if not np.isfinite(reward):
+            where = f"{type(self.model).__name__}.step"
+            raise ModelError(f"gave the reward {reward} at step {self._time}", "return finite rewards.", where=where)
+        self._time += 1
+        truncated = not terminated and self._time >= self.max_steps
+        if terminated or truncated:
+            self._time = None
+        return self._observations[0].copy(), float(reward), bool(terminated), truncated, self._info()
+
+    def render(self) -> str | None:
+        """The true state as text where `render_mode` is "ansi"."""
+        if self.render_mode is None:
+            return None
+        state = self.model.from_row("state", self._states[0])
+        return self.model.text(state, None) if self.model.has("text") else str(state)
+
+    def _info(self) -> dict[str, Any]:
+        state = self.model.from_row("state", self._states[0])
+        info = {"state": state, "discount": self.model.discount}
+        if self.model.has("legal"):
+            info["action_mask"] = np.array([self.model.legal(state, a) for a in range(self.model.n_actions)], dtype=np.int8)
+        return info
+
+
+class Policy:
+    """A planner with its filter: `policy(observation)` gives the next action in an `Environment`, as `simulate` would.
+
+    It never sees the true state. Call `reset` whenever the environment is reset; the first observation after it, which means
+    nothing, is passed over.
+    """
+
+    def __init__(self, model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000) -> None:
+        if particles < 1:
+            raise OptionError(f"particles is {particles}", "use at least 1.")
+        self.model, self.planner, self.particles = _checked(model), planner, particles
+        self.method = filters.choose_method(model, filter)
+        self.seed = seed
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Begin an episode with this seed, or with the one after that of the episode before."""
+        if seed is not None or self.decision is not None:
+            self.seed = self.seed + 1 if seed is None else seed
+        self.belief = filters.start(self.model, self.method, self.particles, stream(self.seed, "filter"))
+        self.decision: Decision | None = None
+        self._time = 0
+
+    def act(self) -> Decision:
+        """The planner's decision for the present belief."""
+        self.decision = self.planner.plan(self.model, self.belief, stream(self.seed, "planner", self._time))
+        return self.decision
+
+    def __call__(self, observation: Any) -> Any:
+        """Take in what was observed after the action before, and choose the next: an index, or an array [k]."""
+        if self.decision is not None:
+            seen = self.model.from_row("observation", np.asarray(observation))
+            rng = stream(self.seed, "filter", self._time)
+            self.belief, rescue = filters.update_and_tell(self.model, self.belief, self.decision.action, seen, rng, self.method)
+            if rescue:
+                warnings.warn(rescue, filters.DepletionWarning, stacklevel=2)
+            self._time += 1
+        action = self.act().action
+        return np.array(action, dtype=np.float64) if isinstance(action, tuple) else action
