@@ -2,6 +2,7 @@
 
 from airoas.planners.base import Decision, Planner, Stats
 from airoas.planners.pomcp import POMCP
+from airoas.planners.pomcpow import POMCPOW
 from airoas.planners.random import Random
 
-__all__ = ["POMCP", "Decision", "Planner", "Random", "Stats"]
+__all__ = ["POMCP", "POMCPOW", "Decision", "Planner", "Random", "Stats"]

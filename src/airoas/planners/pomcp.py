@@ -11,7 +11,7 @@ from airoas.compile import Kernel, Record
 from airoas.errors import OptionError
 from airoas.planners.rollout import Estimate, find_estimate, find_table
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_search import Limits, Root, VisitPlanner, search_by
+from airoas.planners.visit_search import FINE, NO_ACTION, Limits, Root, VisitPlanner, search_by
 from airoas.planners.visit_tree import (
     ACTIONS,
     NODES,
@@ -48,7 +48,7 @@ class POMCP(VisitPlanner):
         return search_by(_simulation(find_estimate(model, self.estimate)), bytes_used)
 
     def layout(self, model: Any, memory: int) -> Layout:
-        return tree_layout(model, memory)
+        return tree_layout(model, 2 + memory // node_bytes(model), 2 + memory // action_bytes(model) + model.n_actions)
 
     def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Search:
         return Search(
@@ -86,8 +86,9 @@ def bytes_used(work: Search) -> int:
 
 @functools.cache
 def _simulation(estimate: Estimate) -> Any:
-    def simulate(model: Any, work: Search, s: Any, rng: Any) -> bool:
-        """One simulation from the root: down the tree by UCB1 to a history that is new, a rollout from there, and back up.
+    def simulate(model: Any, work: Search, s: Any, rng: Any) -> int:
+        """One simulation from the root: down the tree by UCB1 to a history that is new, an estimate there, and back up. FINE, or
+        what is wrong with the model.
 
         Paper: Silver and Veness, Alg. 1. Differs: the actions of a history are listed at its first visit rather than when it
         is made, for most are never visited; its first visitor has the same distribution as the state that made it.
@@ -96,7 +97,7 @@ def _simulation(estimate: Estimate) -> Any:
         node, depth, value = ROOT, 0, 0.0
         while depth < work.max_depth and not model.is_terminal(s):
             if tree.first[node] == NONE and not add_legal_actions(model, tree, node, s, work.root.actions):
-                return False
+                return NO_ACTION
             # With one visit or none the bonus is not defined: an action not yet tried then counts as its V, which is 0.
             action = choose_by_ucb(tree, node, work.c, math.inf if tree.visits[node] > 1 else 0.0, rng)
             a = model.read_action(tree.labels, action)
@@ -111,6 +112,6 @@ def _simulation(estimate: Estimate) -> Any:
                 tree.counts[STEPS] += steps
                 break
         back_up(tree, path, depth, value, model.discount)
-        return True
+        return FINE
 
     return simulate

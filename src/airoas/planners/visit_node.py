@@ -84,14 +84,8 @@ class HistoryNode:
     @property
     def children(self) -> list[ActionNode]:
         """The actions in the order in which they were added."""
-        grouped: dict[bytes, list[Part]] = {}
-        for tree, node in self._parts:
-            for action in tree.actions(node):
-                grouped.setdefault(tree.arrays.labels[action].tobytes(), []).append((tree, action))
-        if len(self._parts) == 1:  # an action may stand there twice
-            (tree, node), *_ = self._parts
-            return [ActionNode(self._model, [(tree, action)]) for action in tree.actions(node)]
-        return [ActionNode(self._model, parts) for parts in grouped.values()]
+        found = [(tree, action) for tree, node in self._parts for action in tree.actions(node)]
+        return [ActionNode(self._model, parts) for parts in _grouped(found, "labels", len(self._parts) > 1)]
 
     def __repr__(self) -> str:
         return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
@@ -121,15 +115,8 @@ class ActionNode:
     def children(self) -> list[HistoryNode]:
         """The histories that observations lead to, in the order in which they were found."""
         found = [(tree, node) for tree, action in self._parts for node in tree.histories(action)]
-        grouped: dict[Any, list[Part]] = {}
-        for tree, node in found:
-            key = node if len(self._parts) == 1 else tree.arrays.observations[node].tobytes()
-            grouped.setdefault(key, []).append((tree, node))
-        return [HistoryNode(self._model, parts, self._observation(parts[0])) for parts in grouped.values()]
-
-    def _observation(self, part: Part) -> Any:
-        tree, node = part
-        return self._model.from_row("observation", tree.arrays.observations[node])
+        groups = _grouped(found, "observations", len(self._parts) > 1)
+        return [HistoryNode(self._model, parts, _observation(self._model, *parts[0])) for parts in groups]
 
     @property
     def name(self) -> str:
@@ -139,6 +126,18 @@ class ActionNode:
 
     def __repr__(self) -> str:
         return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
+
+
+def _grouped(found: list[Part], key: str, merge: bool) -> list[list[Part]]:
+    """The parts with equal rows together; each alone within one tree, where a row may stand twice on purpose."""
+    groups: dict[Any, list[Part]] = {}
+    for tree, i in found:
+        groups.setdefault(getattr(tree.arrays, key)[i].tobytes() if merge else i, []).append((tree, i))
+    return list(groups.values())
+
+
+def _observation(model: Any, tree: _Indexed, node: int) -> Any:
+    return model.from_row("observation", tree.arrays.observations[node])
 
 
 def _numbers(values: tuple[Any, ...]) -> str:

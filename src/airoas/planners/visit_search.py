@@ -19,12 +19,13 @@ from airoas.planners import base
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget
 from airoas.planners.rollout import ESTIMATES
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_node import ActionNode, Tree
-from airoas.planners.visit_tree import BYTES, DEPTH, NODES, STEPS, TRIALS
+from airoas.planners.visit_node import Tree
+from airoas.planners.visit_tree import ACTIONS, BYTES, DEPTH, NODES, NONE, ROOT, STEPS, TRIALS, VisitTree
 from airoas.rng import Rng, stream
 from airoas.structure import place
 
-ITERATIONS, DEADLINE, FULL, NO_ACTION = range(4)
+ITERATIONS, DEADLINE, FULL, NO_ACTION, BAD_LIKELIHOOD = range(5)  # how a search ends
+FINE = 0  # how a simulation ends, or NO_ACTION or BAD_LIKELIHOOD
 STOPS = ("iterations", "deadline", "memory")
 FINAL_ACTIONS = ("value", "visits")
 _STEPS_PER_LOOK = 64  # simulated steps after which the clock is read: some microseconds of work
@@ -97,7 +98,7 @@ class VisitPlanner:
         return plan(self, model, belief, rng)
 
     def search(self, model: Any) -> Kernel:
-        """(model, work, rng) -> why it ended, one of ITERATIONS .. NO_ACTION."""
+        """(model, work, rng) -> why it ended, one of ITERATIONS .. BAD_LIKELIHOOD."""
         raise NotImplementedError
 
     def layout(self, model: Any, memory: int) -> Layout:
@@ -110,8 +111,8 @@ class VisitPlanner:
 
 
 @functools.cache
-def search_by(simulate: Callable[..., bool], bytes_used: Callable[[Any], int]) -> Kernel:
-    """The loop over simulations as a kernel; `simulate` is False where a state allows no action."""
+def search_by(simulate: Callable[..., int], bytes_used: Callable[[Any], int]) -> Kernel:
+    """The loop over simulations as a kernel."""
 
     def search(model: Any, work: Any, rng: Any) -> int:
         rng = rng.local()
@@ -125,8 +126,9 @@ def search_by(simulate: Callable[..., bool], bytes_used: Callable[[Any], int]) -
             counts[BYTES] = bytes_used(work)
             if counts[BYTES] > limits.memory:
                 return FULL
-            if not simulate(model, work, model.read_state(root.states, draw_root(root, rng)), rng):
-                return NO_ACTION
+            problem = simulate(model, work, model.read_state(root.states, draw_root(root, rng)), rng)
+            if problem != FINE:
+                return problem
             counts[TRIALS] += 1
         counts[BYTES] = bytes_used(work)
         return ITERATIONS
@@ -193,6 +195,7 @@ def prepare(planner: VisitPlanner, model: Any) -> float:
     root = Root(states=belief.states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))
     work = planner.open(model, root, Limits(iterations=0, deadline=0.0, memory=0), Block(planner.layout(model, planner.memory)))
     search.prepare(model, work, stream(0))
+    _list_actions.prepare(work.tree, ROOT, np.zeros(0, np.int64))
     _prepared.add(key)
     return now() - begun
 
@@ -217,11 +220,11 @@ def plan(planner: VisitPlanner, model: Any, belief: Particles, rng: Rng) -> Deci
     else:
         with ThreadPoolExecutor(len(works)) as pool:
             ends = list(pool.map(lambda work, own: search(model, work, own), works, streams))
-    if NO_ACTION in ends:
-        where = place(model, "legal")
-        raise ModelError("allows no action in a state that was simulated", "leave at least one legal everywhere.", where=where)
-    tree = Tree(model, [work.tree for work in works], blocks)
-    chosen = choose_final(tree.root.children, planner.final_action)
+    _refuse(model, max(ends))
+    labels, visits, values = merge_roots([work.tree for work in works])
+    if np.isnan(values).any():
+        raise ModelError("gives a reward that is not a number in a simulation", "return finite rewards.", where=place(model, "step"))
+    chosen = choose_final(visits, values, planner.final_action)
     counts = [work.tree.counts for work in works]
     for block, count in zip(blocks, counts, strict=True):
         block.used[0] = count[BYTES]
@@ -241,7 +244,17 @@ def plan(planner: VisitPlanner, model: Any, belief: Particles, rng: Rng) -> Deci
         preparation=preparation,
         notes=notes,
     )
-    return Decision(chosen.action, alive * chosen.value, stats=stats, tree=tree)
+    tree = Tree(model, [work.tree for work in works], blocks)
+    return Decision(model.from_row("action", labels[chosen]), alive * float(values[chosen]), stats=stats, tree=tree)
+
+
+def _refuse(model: Any, end: int) -> None:
+    """Say what is wrong with the model where a search had to stop for it."""
+    if end == NO_ACTION:
+        where = place(model, "legal")
+        raise ModelError("allows no action in a state that was simulated", "leave at least one legal everywhere.", where=where)
+    if end == BAD_LIKELIHOOD:
+        raise ModelError("is nan or +inf in a simulation", "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
 
 
 def _shares(iterations: int, threads: int) -> list[int]:
@@ -252,17 +265,45 @@ def _shares(iterations: int, threads: int) -> list[int]:
     return [share for share in shares if share]
 
 
-def choose_final(actions: list[ActionNode], by: str) -> ActionNode:
-    """The root's action with the largest value, or the most visits; ties go to the later one.
+@kernel
+def _list_actions(tree: Any, node: int, found: Any) -> int:
+    """Fill `found` with the actions of a history, the newest first; how many there are."""
+    count = 0
+    action = tree.first[node]
+    while action != NONE:
+        found[count] = action
+        count += 1
+        action = tree.action_next[action]
+    return count
+
+
+def merge_roots(trees: list[VisitTree]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The actions of the root over all trees in the order in which they were added: labels [k, .], visits [k] and values [k]."""
+    labels, visits, values = [], [], []
+    for tree in trees:
+        found = np.empty(tree.counts[ACTIONS], np.int64)
+        found = found[: _list_actions(tree, ROOT, found)][::-1]
+        labels.append(tree.labels[found])
+        visits.append(tree.action_visits[found])
+        values.append(tree.action_values[found])
+    if len(trees) == 1:
+        return labels[0], visits[0], values[0]
+    rows, n = np.concatenate(labels), np.concatenate(visits)
+    _, first, same = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    total = np.bincount(same.ravel(), n)
+    mean = np.bincount(same.ravel(), n * np.concatenate(values)) / np.maximum(total, 1)
+    return rows[first[order]], total[order].astype(np.int64), mean[order]
+
+
+def choose_final(visits: np.ndarray, values: np.ndarray, by: str) -> int:
+    """Which action has the largest value, or the most visits; ties go to the later one.
 
     Differs: an action that was never tried is not chosen; its V of 0 is no estimate.
     """
-    tried = [action for action in actions if action.visits]
-    chosen = tried[0]
-    for action in tried[1:]:
-        if (action.value >= chosen.value) if by == "value" else (action.visits >= chosen.visits):
-            chosen = action
-    return chosen
+    scores = np.where(visits > 0, values if by == "value" else visits, -np.inf)
+    tried = np.flatnonzero((visits > 0) & (scores == scores.max()))
+    return int(tried[-1])
 
 
 def _nothing_to_decide(model: Any, belief: Particles, rng: Rng, stats: Stats) -> Decision:

@@ -50,10 +50,8 @@ class VisitTree(Record):
     """[m, .] the action itself."""
 
 
-def tree_layout(model: Any, memory: int) -> Layout:
-    """Room for a tree of `memory` bytes, whether it takes them for nodes or for actions: what is not touched costs nothing."""
-    node, action = node_bytes(model), action_bytes(model)
-    n, m = 2 + memory // node, 2 + memory // action + max(model.n_actions, 1)
+def tree_layout(model: Any, n: int, m: int) -> Layout:
+    """Room for n history nodes and m action nodes: what is not touched costs nothing."""
     names = ("visits", "first", "parents", "hashes", "chain", "buckets")
     return (
         *((name, "int32", (n,)) for name in names),
@@ -121,8 +119,7 @@ def find_child(model: Any, tree: VisitTree, action: int, o: Any) -> int:
 
     The observation then stands in the place of the next node, ready for `add_child`.
     """
-    place = tree.counts[NODES]
-    _write_key(model, tree, place, action, o)
+    place = write_key(model, tree, action, o)
     hashed = _hash(tree, place)
     tree.hashes[place] = hashed
     node: int = tree.buckets[_bucket(tree, hashed)]
@@ -168,11 +165,14 @@ def add_node(tree: VisitTree, depth: int) -> int:
     return place
 
 
-def _write_key(model: Any, tree: VisitTree, place: int, action: int, o: Any) -> None:
+def write_key(model: Any, tree: VisitTree, action: int, o: Any) -> int:
+    """The place of the next node, where its action and observation stand now."""
+    place: int = tree.counts[NODES]
     tree.parents[place] = action
     model.write_observation(tree.observations, place, o)
     for k in range(tree.observations.shape[1]):
         tree.observations[place, k] += 0.0  # -0.0 becomes 0.0, which equals it but has other bits
+    return place
 
 
 def _hash(tree: VisitTree, place: int) -> int:
