@@ -54,7 +54,7 @@ DOMAINS: dict[str, Callable[[int], Any]] = {
     "rock-sample-random-15-15": _family("rock_sample", "random_map", 15, 15),
 }
 FAMILIES = tuple(name for name in DOMAINS if "random" in name)
-PLANNERS = {"random": ("random", "Random")}
+PLANNERS = {"random": ("random", "Random"), "pomcp": ("pomcp", "POMCP"), "pomcpow": ("pomcpow", "POMCPOW")}
 
 
 def find_domain(reference: str) -> Callable[[int], Any]:
