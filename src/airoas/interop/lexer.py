@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 
 from airoas.errors import OptionError
 
@@ -12,15 +14,23 @@ TOLERANCE = 1e-5
 """How far probabilities may be from summing to 1; within it they are divided by their sum."""
 LARGEST_REWARD = 1e100
 
+_NUMBER = r"[+-]?+(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+"
+_ENDS = r"(?![A-Za-z0-9_.])"
 _TOKEN = re.compile(
-    r"""(?:\s++|\#[^\n]*+)*+                                                     # blanks and comments
-    (?:(?P<number>[+-]?+[ ]*+(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+)(?![A-Za-z0-9_.])
+    rf"""(?:\s++|\#[^\n]*+)*+                     # blanks and comments
+    (?:(?P<number>(?:[+-][ ]++)?+{_NUMBER}){_ENDS}
     |(?P<name>[A-Za-z][A-Za-z0-9_-]*+)
     |(?P<mark>[:*])
     |(?P<wrong>[^\s:*\#]++))?+""",
     re.VERBOSE,
 )
 _WHOLE = re.compile("[0-9]{1,18}")
+_ENTRY = re.compile(rf"([TOR])((?:\s*+:\s*+[A-Za-z0-9_*-]++){{3,4}}+)\s++({_NUMBER}){_ENDS}")
+
+
+@functools.cache
+def _numbers(count: int) -> re.Pattern[str]:
+    return re.compile(rf"{_NUMBER}(?:\s++{_NUMBER}){{{count - 1}}}+{_ENDS}")
 
 
 class Tokens:
@@ -87,6 +97,34 @@ class Tokens:
         if not abs(value) <= LARGEST_REWARD:
             raise self.error(f"the reward {value:g} is too large", f"keep it within {LARGEST_REWARD:g}.", at)
         return value
+
+    def probabilities(self, count: int) -> list[float]:
+        return self._row(count, 0.0, 1.0 + TOLERANCE, self.probability)
+
+    def rewards(self, count: int) -> list[float]:
+        return self._row(count, -LARGEST_REWARD, LARGEST_REWARD, self.reward)
+
+    def _row(self, count: int, lowest: float, highest: float, one: Callable[[str], float]) -> list[float]:
+        """So many numbers: together where all is well, else one by one, past comments or up to the wrong one."""
+        found = _numbers(count).match(self.text, self.at)
+        if found is not None:
+            row = list(map(float, found.group().split()))
+            if lowest <= min(row) and max(row) <= highest:
+                self.go_to(found.end())
+                return row
+        return [one(f"number {i + 1} of {count} in the row") for i in range(count)]
+
+    def entry(self) -> tuple[str, list[str], float, int] | None:
+        """A whole `T: a : s : s2 0.5`, as most lines are: letter, references, number, and where it ends. Does not go there."""
+        found = _ENTRY.match(self.text, self.at)
+        if found is None:
+            return None
+        letter, references, number = found.groups()
+        return letter, [word.strip() for word in references.split(":")[1:]], float(number), found.end()
+
+    def go_to(self, position: int) -> None:
+        self._next = position
+        self.advance()
 
     @property
     def shown(self) -> str:

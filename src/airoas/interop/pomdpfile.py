@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from airoas.errors import OptionError
-from airoas.interop.lexer import PREAMBLE, Tokens
+from airoas.interop.lexer import LARGEST_REWARD, PREAMBLE, TOLERANCE, Tokens
 from airoas.interop.preamble import Names, Preamble
-from airoas.interop.sheets import ALL, Rewards, Sheet
+from airoas.interop.sheets import ALL, Entries, Rewards, Sheet
 from airoas.interop.tabular import Tabular
 
-MAX_BYTES = 64 << 20
+MAX_BYTES = 32 << 20
 """The largest file that is read."""
 
 
@@ -81,16 +82,23 @@ class _Tables:
     def __init__(self, preamble: Preamble) -> None:
         self.preamble = preamble
         self.tokens = tokens = preamble.tokens
-        states, actions = preamble.states.size, preamble.actions.size
-        self.transitions = Sheet(tokens, "T", (actions, states, states))
-        self.sightings = Sheet(tokens, "O", (actions, states, preamble.observations.size))
-        self.rewards = Rewards(tokens)
+        states, actions, observations = preamble.states, preamble.actions, preamble.observations
+        self.transitions = Sheet(tokens, "T", (actions.size, states.size, states.size))
+        self.sightings = Sheet(tokens, "O", (actions.size, states.size, observations.size))
+        self.rewards = Rewards(tokens, (actions.size, states.size, states.size, observations.size))
+        self.quick: dict[str, tuple[Entries, tuple[Names, ...], float, float]] = {
+            "T": (self.transitions, (actions, states, states), 0.0, 1.0 + TOLERANCE),
+            "O": (self.sightings, (actions, states, observations), 0.0, 1.0 + TOLERANCE),
+            "R": (self.rewards, (actions, states, states, observations), -LARGEST_REWARD, LARGEST_REWARD),
+        }
         while tokens.kind != "end":
             at = tokens.at
+            if self._read_quickly():
+                continue
             if tokens.take("T"):
-                self._read_probabilities(self.transitions, preamble.states, at)
+                self._read_probabilities(self.transitions, states, at)
             elif tokens.take("O"):
-                self._read_probabilities(self.sightings, preamble.observations, at)
+                self._read_probabilities(self.sightings, observations, at)
             elif tokens.take("R"):
                 self._read_rewards(at)
             elif tokens.word in PREAMBLE:
@@ -99,37 +107,50 @@ class _Tables:
                 remedy = "begin an entry with one of them, or mark a comment with #."
                 raise tokens.error(f"{tokens.shown} where T, O or R is expected", remedy)
 
+    def _read_quickly(self) -> bool:
+        """Read a single entry at one go where all in it is known and right; whether it was one. Most of a long file is such."""
+        found = self.tokens.entry()
+        if found is None:
+            return False
+        letter, words, value, end = found
+        entries, axes, lowest, highest = self.quick[letter]
+        numbers = [names.known.get(word) for names, word in zip(axes, words, strict=False)]
+        if len(words) != len(axes) or None in numbers or not lowest <= value <= highest:
+            return False
+        entries.put(cast("list[int]", numbers), value, self.tokens.at)
+        self.tokens.go_to(end)
+        return True
+
     def _read_probabilities(self, sheet: Sheet, columns: Names, at: int) -> None:
         """T or O: one entry, one row, or a matrix with a row for every state."""
-        tokens = self.tokens
+        tokens, states = self.tokens, self.preamble.states
         tokens.colon()
         action = self.preamble.actions.refer(tokens)
         is_matrix = not tokens.take(":")
-        state = ALL if is_matrix else self.preamble.states.refer(tokens)
+        state = ALL if is_matrix else states.refer(tokens)
         if not is_matrix and tokens.take(":"):
-            sheet.put(action, state, columns.refer(tokens), tokens.probability(), at)
+            sheet.put((action, state, columns.refer(tokens)), tokens.probability(), at)
             return
         sheet.clear(action, state, at)
         if tokens.take("uniform"):
-            sheet.put(action, state, ALL, 1.0 / columns.size, at)
-        elif tokens.word == "reset" and columns is self.preamble.states:
+            sheet.put((action, state, ALL), 1.0 / columns.size, at)
+        elif tokens.word == "reset" and columns is states:
             tokens.advance()
             for number in np.flatnonzero(self.preamble.start).tolist():
-                sheet.put(action, state, number, float(self.preamble.start[number]), at)
-        elif tokens.word == "identity" and is_matrix and columns.size == self.preamble.states.size:
+                sheet.put((action, state, number), float(self.preamble.start[number]), at)
+        elif tokens.word == "identity" and is_matrix and columns.size == states.size:
             tokens.advance()
-            for number in range(columns.size):
-                sheet.put(action, number, number, 1.0, at)
+            for number in range(states.size):
+                sheet.put((action, number, number), 1.0, at)
         elif tokens.word in ("reset", "identity"):
             remedy = "`uniform` may stand for any row or matrix, `identity` for a square matrix, `reset` for T only."
             raise tokens.error(f"{tokens.shown} where it has no meaning", remedy)
         else:
-            for number in range(self.preamble.states.size) if is_matrix else (state,):
-                for column in range(columns.size):
-                    at = tokens.at
-                    p = tokens.probability(f"number {column + 1} of {columns.size} in the row")
+            for number in range(states.size) if is_matrix else (state,):
+                at = tokens.at
+                for column, p in enumerate(tokens.probabilities(columns.size)):
                     if p > 0.0:
-                        sheet.put(action, number, column, p, at)
+                        sheet.put((action, number, column), p, at)
 
     def _read_rewards(self, at: int) -> None:
         """R: one entry, a row over observations, or a matrix of next states by observations."""
@@ -142,13 +163,12 @@ class _Tables:
         if tokens.take(":"):
             arrivals = (preamble.states.refer(tokens),)
             if tokens.take(":"):
-                self.rewards.put(action, state, arrivals[0], preamble.observations.refer(tokens), tokens.reward(), at)
+                self.rewards.put((action, state, arrivals[0], preamble.observations.refer(tokens)), tokens.reward(), at)
                 return
-        size = preamble.observations.size
         for arrived in arrivals:
-            row = [tokens.reward(f"number {seen + 1} of {size} in the row") for seen in range(size)]
+            row = tokens.rewards(preamble.observations.size)
             if min(row) == max(row):
-                self.rewards.put(action, state, arrived, ALL, row[0], at)
+                self.rewards.put((action, state, arrived, ALL), row[0], at)
             else:
                 for seen, value in enumerate(row):
-                    self.rewards.put(action, state, arrived, seen, value, at)
+                    self.rewards.put((action, state, arrived, seen), value, at)

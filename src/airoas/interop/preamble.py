@@ -16,34 +16,29 @@ _LONGEST_NAME = 100
 class Names:
     """The states, the actions or the observations."""
 
-    def __init__(self, what: str, size: int, numbers: dict[str, int]) -> None:
-        self.what, self.size, self.numbers = what, size, numbers
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Their names; empty where the file gives only their number."""
-        return tuple(self.numbers)
+    def __init__(self, what: str, size: int, labels: tuple[str, ...]) -> None:
+        self.what, self.size, self.labels = what, size, labels
+        """The labels are empty where the file gives only how many there are."""
+        self.known = {label: number for number, label in enumerate(labels)} | {"*": ALL}
+        """By name, and by the numbers that have been used."""
 
     def refer(self, tokens: Tokens, wildcard: bool = True) -> int:
         """The number of one of them, by its number or name; ALL for *."""
-        if wildcard and tokens.take("*"):
-            return ALL
-        at, one = tokens.at, self.what[:-1]
-        if tokens.kind == "name" and tokens.word in self.numbers:
-            number = self.numbers[tokens.word]
+        at, one, word = tokens.at, self.what[:-1], tokens.word
+        if word in self.known and (wildcard or word != "*"):
             tokens.advance()
         elif tokens.kind == "name":
-            near = suggest(tokens.word[:_LONGEST_NAME], self.numbers) if self.size <= 1000 else ""
-            remedy = f"{near}Use a name from `{self.what}:`, or 0 .. {self.size - 1}."
-            raise tokens.error(f"there is no {one} {tokens.word[:40]!r}", remedy)
+            near = suggest(word[:_LONGEST_NAME], self.labels) if self.size <= 1000 else ""
+            raise tokens.error(f"there is no {one} {word[:40]!r}", f"{near}Use a name from `{self.what}:`, or 0 .. {self.size - 1}.")
         elif tokens.kind == "number":
             number = tokens.whole(f"the number of {'an' if one[0] in 'ao' else 'a'} {one}")
             if number >= self.size:
                 raise tokens.error(f"there is no {one} {number}", f"use 0 .. {self.size - 1}.", at)
+            self.known[word] = number
         else:
             remedy = f"write its name or its number 0 .. {self.size - 1}{', or * for all' if wildcard else ''}."
             raise tokens.error(f"{tokens.shown} where one of the {self.what} is expected", remedy)
-        return number
+        return self.known[word]
 
 
 class Preamble:
@@ -104,21 +99,21 @@ class Preamble:
             size = tokens.whole(f"the number of {what}")
             if not 1 <= size <= MOST[what]:
                 raise tokens.error(f"{size} {what}", f"give 1 to {MOST[what]:,}.", at)
-            return Names(what, size, {})
-        numbers: dict[str, int] = {}
+            return Names(what, size, ())
+        labels: dict[str, None] = {}
         while tokens.kind == "name":
-            if tokens.word in numbers:
+            if tokens.word in labels:
                 raise tokens.error(f"{tokens.shown} twice among the {what}", "give each a name of its own.")
             if len(tokens.word) > _LONGEST_NAME:
                 raise tokens.error(f"{tokens.shown} for a name", f"use at most {_LONGEST_NAME} letters.")
-            if len(numbers) == MOST[what]:
+            if len(labels) == MOST[what]:
                 raise tokens.error(f"there are more than {MOST[what]:,} {what}", "such a problem is too large for tables.")
-            numbers[tokens.word] = len(numbers)
+            labels[tokens.word] = None
             tokens.advance()
-        if not numbers or tokens.kind not in ("keyword", "end"):
+        if not labels or tokens.kind not in ("keyword", "end"):
             remedy = "give how many there are, or names of letters, digits, _ and - that begin with a letter; T, O, R, start are taken."
             raise tokens.error(f"{tokens.shown} where the {what} are expected", remedy)
-        return Names(what, len(numbers), numbers)
+        return Names(what, len(labels), tuple(labels))
 
     def _refuse_too_large(self, at: int) -> None:
         cells = 1

@@ -5,7 +5,9 @@ An entry is kept as it stands, ALL for a wildcard; only the finished table write
 
 from __future__ import annotations
 
+import functools
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,72 +15,102 @@ import numpy as np
 from airoas.interop.lexer import TOLERANCE, Tokens
 
 ALL = -1
-CELLS = 10_000_000
+CELLS = 5_000_000
 """The most cells of one table, wildcards written out."""
-WORK = 100 * CELLS
+WORK = 50 * CELLS
 """The most cells of rewards that are written in all, those written over counted again."""
 
 
-class Sheet:
-    """The entries of T (columns: next states) or O (columns: observations) for `sizes` = actions, states, columns."""
+class Entries:
+    """Entries in the file's order: the numbers that they refer to, their place in the file, their value."""
+
+    def __init__(self, tokens: Tokens, sizes: tuple[int, ...]) -> None:
+        self.tokens, self.sizes = tokens, sizes
+        """How many actions, states, ... there are to refer to."""
+        self._numbers, self._values = array("q"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def put(self, numbers: Sequence[int], value: float, at: int) -> None:
+        self._numbers.extend((*numbers, at))
+        self._values.append(value)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """[N, sizes + 1], the last of them the place; from now on nothing can be put."""
+        return np.frombuffer(self._numbers or b"", dtype=np.int64).reshape(-1, len(self.sizes) + 1)
+
+    @property
+    def values(self) -> np.ndarray:
+        """[N]"""
+        return np.frombuffer(self._values or b"", dtype=np.float64)
+
+
+class Sheet(Entries):
+    """T or O: `sizes` are those of actions, states, and next states or observations."""
 
     def __init__(self, tokens: Tokens, letter: str, sizes: tuple[int, int, int]) -> None:
-        self.tokens, self.letter, self.sizes = tokens, letter, sizes
-        self.entries = (array("q"), array("q"), array("q"))
-        self.values, self.places = array("d"), array("q")
+        super().__init__(tokens, sizes)
+        self.letter = letter
         self.cleared: list[tuple[int, int, int, int]] = []
         """(action, state, number of entries before, place) of whole rows that are written anew."""
-        self.size = 0
+        self._cells = 0
 
     def clear(self, action: int, state: int, at: int) -> None:
         """Begin whole rows anew: what stood there counts no more."""
-        self._count(action, state, 0, at)
-        self.cleared.append((action, state, len(self.values), at))
+        self._count((action, state), at)
+        self.cleared.append((action, state, len(self), at))
 
-    def put(self, action: int, state: int, column: int, value: float, at: int) -> None:
-        self._count(action, state, column, at)
-        for kept, number in zip(self.entries, (action, state, column), strict=True):
-            kept.append(number)
-        self.values.append(value)
-        self.places.append(at)
+    def put(self, numbers: Sequence[int], value: float, at: int) -> None:
+        self._count(numbers, at)
+        super().put(numbers, value, at)
 
-    def _count(self, action: int, state: int, column: int, at: int) -> None:
+    def _count(self, numbers: Sequence[int], at: int) -> None:
         cells = 1
-        for number, size in zip((action, state, column), self.sizes, strict=True):
-            cells *= size if number == ALL else 1
-        self.size += cells
-        if self.size > CELLS:
+        if ALL in numbers:
+            for number, size in zip(numbers, self.sizes, strict=False):
+                cells *= size if number == ALL else 1
+        self._cells += cells
+        if self._cells > CELLS:
             problem = f"{self.letter} has more than {CELLS:,} entries up to here, wildcards written out"
             raise self.tokens.error(problem, "such a problem is too large for tables: write it as a model in Python.", at)
 
     def rows(self, names: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Positive probabilities by row s * A + a: the first place of each row [S * A + 1], their columns and values [M]."""
         actions, states, columns = self.sizes
-        written = [np.frombuffer(kept, dtype=np.int64) if kept else np.zeros(0, np.int64) for kept in self.entries]
-        spans = [np.where(part == ALL, size, 1) for part, size in zip(written, self.sizes, strict=True)]
-        times = spans[0] * spans[1] * spans[2]
-        entry = np.repeat(np.arange(len(times)), times)
-        copy = np.arange(len(entry)) - np.repeat(np.cumsum(times) - times, times)
-        cell = []
-        for part, span in zip(written, spans, strict=True):
-            cell.append(np.where(part[entry] == ALL, copy % span[entry], part[entry]))
-            copy //= span[entry]
-        row = cell[1] * actions + cell[0]
-        since = np.zeros((states, actions), dtype=np.int64)
-        for action, state, before, _ in self.cleared:
-            since[slice(None) if state == ALL else state, slice(None) if action == ALL else action] = before
-        kept = np.flatnonzero(entry >= since.ravel()[row])
-        key = row[kept] * columns + cell[2][kept]
-        order = np.argsort(key, kind="stable")
-        last = order[np.append(np.diff(key[order]) > 0, True)] if len(order) else order  # the file's last word on each cell
-        row, column, entry = (part[kept[last]] for part in (row, cell[2], entry))
-        value = np.frombuffer(self.values, dtype=np.float64)[entry] if len(entry) else np.zeros(0)
+        entry, (action, state, column) = self._written_out()
+        row = state.astype(np.int64) * actions + action
+        since = np.zeros((states, actions), dtype=np.int32)
+        for a, s, before, _ in self.cleared:
+            since[slice(None) if s == ALL else s, slice(None) if a == ALL else a] = before
+        kept = entry >= since.ravel()[row]
+        entry, row, column = entry[kept], row[kept], column[kept]
+        cell = row * columns + column
+        order = np.argsort(cell, kind="stable")
+        last = order[np.append(np.diff(cell[order]) > 0, np.ones(min(1, len(order)), dtype=bool))]  # the file's last word on each
+        entry, row, column = entry[last], row[last], column[last]
+        value = self.values[entry]
         total = np.bincount(row, weights=value, minlength=states * actions)
         self._refuse_sums(total, row, entry, names)
         positive = value > 0.0
-        row, column, value = row[positive], column[positive], value[positive]
+        row, column, value = row[positive], column[positive].astype(np.int64), value[positive]
         first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=states * actions))))
         return first, column, value / total[row]
+
+    def _written_out(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Cells with the wildcards replaced by all that they stand for: the entry of each, and its action, state, column."""
+        written = [self.numbers[:, axis].astype(np.int32) for axis in range(3)]
+        spans = [np.where(part == ALL, size, 1).astype(np.int32) for part, size in zip(written, self.sizes, strict=True)]
+        times = spans[0] * spans[1] * spans[2]
+        entry = np.repeat(np.arange(len(times), dtype=np.int32), times)
+        copy = np.arange(len(entry), dtype=np.int32) - np.repeat(np.cumsum(times, dtype=np.int32) - times, times)
+        cells = []
+        for part, span in zip(written, spans, strict=True):
+            number = part[entry]
+            cells.append(np.where(number == ALL, copy % span[entry], number))
+            copy //= span[entry]
+        return entry, cells
 
     def _refuse_sums(self, total: np.ndarray, row: np.ndarray, entry: np.ndarray, names: tuple[tuple[str, ...], ...]) -> None:
         wrong = np.flatnonzero(np.abs(total - 1.0) > TOLERANCE)
@@ -88,7 +120,7 @@ class Sheet:
         labels = [known[number] if known else str(number) for known, number in zip(names, (action, state), strict=True)]
         header = f"{self.letter}: {' : '.join(labels)}"
         others = f" ({len(wrong) - 1} other rows likewise)" if len(wrong) > 1 else ""
-        places = [self.places[number] for number in entry[row == wrong[0]].tolist()]
+        places = self.numbers[entry[row == wrong[0]], 3].tolist()
         places += [at for a, s, _, at in self.cleared if a in (ALL, action) and s in (ALL, state)]
         if not places:
             remedy = f"write `{header}` and the probabilities, or a wildcard * that covers it."
@@ -97,30 +129,20 @@ class Sheet:
         raise self.tokens.error(problem, f"make them sum to 1 (to within {TOLERANCE:g}).", max(places))
 
 
-class Rewards:
-    """The entries of R: action, state, next state, observation, value."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.entries = (array("q"), array("q"), array("q"), array("q"))
-        self.values, self.places = array("d"), array("q")
-
-    def put(self, action: int, state: int, arrived: int, seen: int, value: float, at: int) -> None:
-        for kept, number in zip(self.entries, (action, state, arrived, seen), strict=True):
-            kept.append(number)
-        self.values.append(value)
-        self.places.append(at)
+class Rewards(Entries):
+    """R: `sizes` are those of actions, states, next states and observations."""
 
     def of_transitions(self, first: np.ndarray, successors: np.ndarray, observations: np.ndarray) -> tuple[np.ndarray, bool]:
         """The reward of each transition [M], and whether it had to be averaged over what is observed then."""
-        width = observations.shape[2] if any(seen != ALL for seen in self.entries[3]) else 1
+        numbers, values = self.numbers, self.values
+        by_observation = np.flatnonzero(numbers[:, 3] != ALL)
+        width = self.sizes[3] if len(by_observation) else 1
         if len(successors) * width > CELLS:
-            at = next(at for at, seen in zip(self.places, self.entries[3], strict=True) if seen != ALL)
             problem = f"rewards by observation would fill {len(successors) * width:,} cells, above {CELLS:,}"
-            raise self.tokens.error(problem, "write * for the observation, and the mean reward.", at)
-        transitions = _Transitions(first, successors, observations.shape[1])
+            raise self.tokens.error(problem, "write * for the observation, and the mean reward.", int(numbers[by_observation[0], 4]))
+        transitions = _Transitions(first, successors, self.sizes[0])
         table = np.zeros((len(successors), width))
-        for action, state, arrived, seen, value, at in zip(*self.entries, self.values, self.places, strict=True):
+        for (action, state, arrived, seen, at), value in zip(numbers.tolist(), values.tolist(), strict=True):
             table[transitions.matching(action, state, arrived), slice(None) if seen == ALL else seen] = value
             if transitions.visited * width > WORK:
                 problem = f"rewards have been written {WORK:,} times up to here, wildcards written out"
@@ -138,31 +160,42 @@ class _Transitions:
 
     def __init__(self, first: np.ndarray, successors: np.ndarray, actions: int) -> None:
         self.first, self.successors, self.actions = first, successors, actions
-        self.state, self.action = np.divmod(np.repeat(np.arange(len(first) - 1), np.diff(first)), actions)
-        self.by_successor = np.argsort(successors, kind="stable")
-        self.by_action = np.argsort(self.action, kind="stable")
-        self.arrivals = np.searchsorted(successors[self.by_successor], np.arange((len(first) - 1) // actions + 1))
-        self.acting = np.searchsorted(self.action[self.by_action], np.arange(actions + 1))
         self.visited = 0
         """How many transitions have been looked at."""
+
+    @functools.cached_property
+    def action(self) -> np.ndarray:
+        """Of each transition [M]."""
+        return np.repeat(np.arange(len(self.first) - 1) % self.actions, np.diff(self.first))
+
+    @functools.cached_property
+    def by_action(self) -> list[np.ndarray]:
+        return _grouped(self.action, self.actions)
+
+    @functools.cached_property
+    def by_successor(self) -> list[np.ndarray]:
+        return _grouped(self.successors, (len(self.first) - 1) // self.actions)
 
     def matching(self, action: int, state: int, arrived: int) -> Any:
         """Their places, as an index into the list of transitions."""
         found: Any
         if state != ALL:
             low, high = (0, self.actions) if action == ALL else (action, action + 1)
-            begin, end = self.first[state * self.actions + low], self.first[state * self.actions + high]
-            self.visited += int(end - begin)
+            begin, end = int(self.first[state * self.actions + low]), int(self.first[state * self.actions + high])
+            self.visited += end - begin
             if arrived == ALL:
                 return slice(begin, end)
-            if action != ALL:  # one row, sorted
-                place = begin + np.searchsorted(self.successors[begin:end], arrived)
-                return slice(place, place + int(place < end and self.successors[place] == arrived))
             return np.flatnonzero(self.successors[begin:end] == arrived) + begin
         if arrived == ALL:
-            found = slice(None) if action == ALL else self.by_action[self.acting[action] : self.acting[action + 1]]
+            found = slice(None) if action == ALL else self.by_action[action]
             self.visited += len(self.successors[found])
             return found
-        found = self.by_successor[self.arrivals[arrived] : self.arrivals[arrived + 1]]
+        found = self.by_successor[arrived]
         self.visited += len(found)
         return found if action == ALL else found[self.action[found] == action]
+
+
+def _grouped(numbers: np.ndarray, size: int) -> list[np.ndarray]:
+    """The places of each number 0 .. size - 1."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, size)))
