@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -174,21 +175,28 @@ def make_planner(name: str, options: dict[str, Any]) -> Any:
             raise OptionError(f"planner {name!r} has no option {option!r}", f"{suggest(option, known)}{has}")
     needs_budget = {"seconds", "iterations"} & known
     if needs_budget and len(needs_budget & set(options)) != 1:
-        raise OptionError(f"planner {name!r} needs a budget", "give one of --seconds and --iterations.")
+        raise OptionError(f"planner {name!r} needs a budget", "give one of seconds and iterations (--seconds or --iterations).")
     hints = get_type_hints(kind)
     return kind(**{option: _parsed(option, value, hints[option]) for option, value in options.items()})
 
 
+_SIMPLE = (bool, int, float, str, type(None))
+
+
 def _parsed(option: str, value: Any, hint: Any) -> Any:
-    """Text from the command line as the option's declared type."""
-    if not isinstance(value, str) or hint is str:
+    """An option as its declared type: text from the command line is read as that type, any other type is refused."""
+    kinds = getattr(hint, "__args__", (hint,))
+    if not isinstance(value, str):
+        if float in kinds and int not in kinds and type(value) is int:
+            return float(value)
+        if type(value) in kinds or not all(kind in _SIMPLE for kind in kinds):
+            return value
+    elif str in kinds or hint is Any:
         return value
-    for kind in (bool, int, float):
-        if kind is hint or kind in getattr(hint, "__args__", ()):
-            try:
-                return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-            except (ValueError, KeyError):
-                continue
-    if str in getattr(hint, "__args__", ()):
-        return value
-    raise OptionError(f"option {option}={value!r} is not of type {hint}", f"write {option}=VALUE with a value of that type.")
+    else:
+        for kind in (bool, int, float):
+            if kind in kinds:
+                with contextlib.suppress(ValueError, KeyError):
+                    return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+    wanted = " or ".join(getattr(kind, "__name__", str(kind)).replace("NoneType", "nothing") for kind in kinds)
+    raise OptionError(f"option {option}={value!r} is not of type {wanted}", f"write {option}=VALUE with a value of that type.")

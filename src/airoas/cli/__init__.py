@@ -1,0 +1,54 @@
+"""The command line: `airoas list`, `run`, `bench` and so on, a file for each. Only the standard library is imported until one runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+
+from airoas import __version__
+from airoas.cli import bench, check, listing, replay, run, table
+from airoas.cli.arguments import Parser
+from airoas.errors import AiroasError, OptionError
+
+COMMANDS = (listing, run, check, bench, table, replay)
+"""Each module has `add(commands)`, which declares its arguments and what obeys them."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 for success, 1 for a failed check or episode, 2 for bad input."""
+    parser = Parser(prog="airoas", description="Planning under uncertainty: POMDP planners on models in plain Python.")
+    parser.add_argument("--version", action="version", version=f"airoas {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    for command in COMMANDS:
+        command.add(commands)
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
+        parser.print_help()
+        return 0
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print(f"airoas: {message}", file=sys.stderr)
+            return _obey(options)
+    except OptionError as error:
+        print(f"airoas: {error}", file=sys.stderr)
+        return 2
+    except AiroasError as error:
+        print(f"airoas: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("airoas: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `airoas list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _obey(options: argparse.Namespace) -> int:
+    if not getattr(options, "mode", None):
+        return int(options.command(options))
+    from airoas.compile import running
+
+    with running(options.mode):
+        return int(options.command(options))

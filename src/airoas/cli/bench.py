@@ -1,0 +1,63 @@
+"""`airoas bench`: a whole experiment, resumable, on this machine or a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airoas.cli.arguments import positive
+from airoas.cli.progress import watching
+
+if TYPE_CHECKING:
+    from airoas.experiments.pool import Runner
+    from airoas.experiments.spec import Spec
+
+
+def add(commands: Any) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="run an experiment: planners on domains",
+        description="Run an experiment, or what is missing of it, and print its table. Ctrl-C stops; the same command goes on.",
+    )
+    bench.add_argument("experiment", metavar="NAME", help="paper, sweep, ablation, literature, or a file of yours that ends in .toml")
+    bench.add_argument("--out", required=True, metavar="DIR", help="the folder for spec.toml and episodes.jsonl")
+    bench.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
+    bench.add_argument("--scale", default="", metavar="quick|X", help="smaller budgets and fewer episodes, for a look: quick, or a factor")
+    bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
+    bench.add_argument("--retry", action="store_true", help="run failed episodes again")
+    bench.set_defaults(command=_bench)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from airoas.experiments.bench import bench
+    from airoas.experiments.reading import read
+    from airoas.experiments.render import render
+    from airoas.experiments.table import sheets
+
+    spec = read(options.experiment, options.scale)
+    cores = len(os.sched_getaffinity(0))
+    jobs = options.jobs or cores
+    if not options.cluster and jobs > cores and any("seconds" in cell.options for cell in spec.cells):
+        warnings.warn(f"{jobs} jobs share {cores} cores: searches that are timed get less done", stacklevel=2)
+    try:
+        with watching(spec) as watch:
+            rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry)
+    except KeyboardInterrupt:
+        print(f"airoas: stopped; what is done is in {options.out}, and the same command goes on from there", file=sys.stderr)
+        return 130
+    print(render(sheets(spec, rows), "text"))
+    return 1 if any("error" in rows[key] for cell in spec.cells for key in cell.ids) else 0
+
+
+def _runner(spec: Spec, address: str | None, jobs: int) -> Runner:
+    if address:
+        from airoas.experiments.cluster import Cluster
+
+        return Cluster(address, jobs)
+    from airoas.experiments.pool import Pool
+
+    return Pool(min(jobs, len(spec.tasks())))

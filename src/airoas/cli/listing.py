@@ -1,0 +1,52 @@
+"""`airoas list`: the shipped domains and planners."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    listing = commands.add_parser("list", help="the shipped domains and planners")
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    listing.set_defaults(command=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from airoas.catalog import DOMAINS, FAMILIES, PLANNERS
+
+    rows: list[dict[str, Any]] = []
+    for name, make in DOMAINS.items():
+        model = make(0)
+        states, actions, observations = model.describe()
+        meaning = " ".join((type(model).__doc__ or "").split())
+        rows.append(
+            {
+                "name": name,
+                "model": type(model).__name__,
+                "states": states,
+                "actions": actions,
+                "observations": observations,
+                "description": meaning,
+            }
+        )
+    if options.json:
+        print(json.dumps({"domains": rows, "planners": list(PLANNERS)}))
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="domains")
+    for column in ("name", "states", "actions", "observations"):
+        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
+    for row in rows:
+        sizes = [f"{row[key]:,}" if isinstance(row[key], int) else str(row[key]) for key in ("states", "actions", "observations")]
+        table.add_row(row["name"] + (" *" if row["name"] in FAMILIES else ""), *sizes)
+    console = Console()
+    console.print(table)
+    console.print("* a new map for every ten episode seeds. A model of yours: file.py:Model\n")
+    for kind, meaning in {row["model"]: row["description"] for row in rows}.items():
+        console.print(f"[bold]{kind}[/bold]: {meaning}", highlight=False)
+    console.print(f"\nplanners: {', '.join(PLANNERS)}")
+    return 0

@@ -1,0 +1,51 @@
+"""`airoas replay`: one episode of a folder once more, and whether it came out the same."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from airoas.cli.arguments import add_mode
+from airoas.errors import OptionError
+
+
+def add(commands: Any) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="repeat one episode of a folder",
+        description="Repeat an episode; a timed search gets the trials that it had finished then.",
+    )
+    replay.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out")
+    replay.add_argument("id", metavar="ID", help="`id` of a line in episodes.jsonl, or its beginning")
+    add_mode(replay)
+    replay.set_defaults(command=_replay)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from airoas.experiments.play import REPEATED, play
+    from airoas.experiments.replay import differences
+    from airoas.experiments.store import latest, read_spec
+
+    folder = Path(options.folder)
+    read_spec(folder)
+    found = [row for key, row in latest(folder).items() if key.startswith(options.id)]
+    if len(found) != 1:
+        what = "no episode" if not found else f"{len(found)} episodes"
+        remedy = "episodes.jsonl has the ids." if not found else "write more of it."
+        raise OptionError(f"{what} of {folder} has an id that begins with {options.id!r}", remedy)
+    (row,) = found
+    task = {key: row[key] for key in REPEATED} | {"mode": options.mode, "show": row["id"]}
+    again = play(task if "error" in row else task | {"replay": row})
+    if "shown" in again:
+        print(again["shown"])
+    if again.get("model", row.get("model")) != row.get("model", again.get("model")):
+        print("airoas: the model has changed since")
+    departed = differences(row, again)
+    for sentence in departed:
+        print(f"airoas: {sentence}")
+    if "error" in again and not departed:
+        print(again["error"])
+    if not departed:
+        print("the same as recorded, to the last bit")
+    return 1 if departed else 0

@@ -1,0 +1,116 @@
+"""`airoas run`: episodes of one planner on one domain, and how they went."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airoas.cli.arguments import add_budget, add_mode, positive, whole
+from airoas.cli.progress import watching
+from airoas.errors import OptionError
+
+if TYPE_CHECKING:
+    from airoas.experiments.spec import Spec
+    from airoas.experiments.summary import Summary
+
+
+def add(commands: Any) -> None:
+    run = commands.add_parser("run", help="run a planner on a domain", description="Run episodes and print how they went.")
+    run.add_argument("domain", metavar="DOMAIN", help="a name from `airoas list`, or file.py:Model")
+    run.add_argument("planner", metavar="PLANNER", help="a name from `airoas list`, or file.py:Planner")
+    run.add_argument("--episodes", type=positive, default=10, metavar="N", help="how many (default 10)")
+    run.add_argument("--seed", type=whole, default=0, metavar="K", help="seed of the first episode; the others follow (default 0)")
+    add_budget(run)
+    run.add_argument("--jobs", type=positive, default=1, metavar="J", help="processes (default 1)")
+    run.add_argument("--out", metavar="DIR", help="keep the episodes in this folder; the same command again goes on from there")
+    run.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
+    run.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
+    run.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
+    run.add_argument("--show", action="store_true", help="print the first episode step by step")
+    add_mode(run)
+    run.add_argument("--json", action="store_true", help="end with one line of JSON")
+    run.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from airoas.experiments.bench import bench
+    from airoas.experiments.pool import Inline, Pool, Runner, run
+    from airoas.experiments.summary import summarise
+
+    spec = _spec(options)
+    tasks = spec.tasks()
+    extra = {"mode": options.mode, "show": tasks[0]["id"] if options.show else None}
+
+    def runner() -> Runner:
+        return Inline() if options.jobs == 1 else Pool(min(options.jobs, len(tasks)))
+
+    with watching(spec) as watch:
+        if options.out:
+            rows = bench(spec, Path(options.out), runner, watch, extra=extra)
+        else:
+            rows = {}
+            watch(None, rows)
+            for row in run([task | extra for task in tasks], runner()):
+                rows[row["id"]] = row
+                watch(row, rows)
+    summary = summarise(options.domain, options.planner, (rows[task["id"]] for task in tasks))
+    _print_summary(summary)
+    if options.json:
+        print(json.dumps(summary.to_dict()))
+    return 1 if summary.failures else 0
+
+
+def _spec(options: argparse.Namespace) -> Spec:
+    """The experiment of one cell that the arguments stand for."""
+    from airoas.catalog import planner_class
+    from airoas.experiments.reading import parse
+
+    settings: dict[str, Any] = {}
+    for item in options.settings:
+        name, separator, value = item.partition("=")
+        if not separator:
+            raise OptionError(f"--set {item}", "write --set name=value.")
+        settings[name] = value
+    known = {option.name for option in dataclasses.fields(planner_class(options.planner))}
+    for budget in ("seconds", "iterations"):
+        if getattr(options, budget) is not None:
+            if budget in known:
+                settings[budget] = getattr(options, budget)
+            else:
+                warnings.warn(f"the {options.planner} planner decides at once: --{budget} has no effect", stacklevel=2)
+    lines = [f"title = {json.dumps(f'{options.planner} on {options.domain}')}"]
+    lines += [f"{key} = {json.dumps(getattr(options, key))}" for key in ("episodes", "seed", "filter", "particles")]
+    lines += [f"max_steps = {options.max_steps}"] if options.max_steps else []
+    lines += [f"domains = [{json.dumps(options.domain)}]", f"[planners.{json.dumps(options.planner)}]"]
+    lines += [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in settings.items()]
+    return parse("\n".join((*lines, "")), folder=Path.cwd())
+
+
+def _print_summary(summary: Summary) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    print(f"{summary.planner} on {summary.domain}")
+    table = Table(show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    interval = f" ± {summary.sem:.3f}" if math.isfinite(summary.sem) else ""
+    if summary.episodes:
+        table.add_row("discounted return, mean ± standard error", f"{summary.mean:.3f}{interval}")
+    table.add_row("episodes", f"{summary.episodes}{f' on {summary.maps} maps' if summary.maps else ''}")
+    if summary.failures:
+        table.add_row("failed episodes", f"[red]{summary.failures}[/red]")
+    if not summary.episodes:
+        Console().print(table)
+        return
+    table.add_row("steps per episode", f"{summary.steps_mean:.1f}")
+    table.add_row("reached a terminal state", f"{100 * summary.terminated:.0f} %")
+    table.add_row("time per decision, mean (max)", f"{1e3 * summary.plan_seconds_mean:.2f} ({1e3 * summary.plan_seconds_max:.2f}) ms")
+    table.add_row("time per belief update, mean", f"{1e3 * summary.update_seconds_mean:.2f} ms")
+    Console().print(table)

@@ -1,0 +1,90 @@
+"""Tables of text as a terminal, Markdown, LaTeX or a spreadsheet wants them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+
+from airoas.experiments.table import Record, Sheet
+
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+def render(sheets: list[Sheet], form: str) -> str:
+    """The sheets one below another."""
+    return "\n\n".join({"text": _text, "markdown": _markdown, "latex": _latex}[form](sheet) for sheet in sheets)
+
+
+def as_csv(records: list[Record]) -> str:
+    """Records as comma-separated values; what is unknown is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue().rstrip("\n")
+
+
+def _text(sheet: Sheet) -> str:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(sheet.title), title_justify="left")
+    for column in sheet.columns:
+        table.add_column(Text(column), justify="left" if column == sheet.columns[0] or column in ("difference", "chosen") else "right")
+    for row in sheet.rows:
+        table.add_row(*map(Text, row))
+    text = io.StringIO()
+    console = Console(file=text, width=max(100, shutil.get_terminal_size((150, 24)).columns))
+    console.print(table)
+    for note in sheet.notes:
+        console.print(Text(note))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def _markdown(sheet: Sheet) -> str:
+    def line(cells: tuple[str, ...]) -> str:
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+    rules = ("---", *["---:"] * (len(sheet.columns) - 1))
+    notes = [f"\n{note}" for note in sheet.notes]
+    return "\n".join((f"**{sheet.title}**", "", line(sheet.columns), line(rules), *map(line, sheet.rows), *notes))
+
+
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": "$<$",
+    ">": "$>$",
+}
+
+
+def _latex(sheet: Sheet) -> str:
+    def line(cells: tuple[str, ...]) -> str:
+        return " & ".join(map(escape, cells)) + r" \\"
+
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{escape(sheet.title)}}}",
+            rf"  \begin{{tabular}}{{l{'r' * (len(sheet.columns) - 1)}}}",
+            r"    \toprule",
+            f"    {line(sheet.columns)}",
+            r"    \midrule",
+            *(f"    {line(row)}" for row in sheet.rows),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            *(rf"  \par\small {escape(note)}" for note in sheet.notes),
+            r"\end{table}",
+        )
+    )
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX sets as it stands; needs only booktabs."""
+    return "".join(_LATEX.get(character, character) for character in text)

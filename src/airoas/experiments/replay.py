@@ -1,0 +1,51 @@
+"""An episode once more: a timed search repeats when each move gets the trials that it had finished then."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from airoas.belief.particles import Particles
+from airoas.planners.base import Decision, Planner, Stats
+from airoas.rng import Rng
+
+COMPARED = ("actions", "rewards", "lower", "upper", "discounted_return", "return", "steps", "terminated")
+
+
+class Replayed:
+    """A planner that gives its moves, one after another, the trials of a recorded episode."""
+
+    def __init__(self, planner: Any, row: dict[str, Any]) -> None:
+        self.planner = planner
+        self.moves = zip(*(row[key] for key in ("trials", "stops", "actions", "lower", "upper")), strict=True)
+        self.timed = getattr(planner, "seconds", None) is not None
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        if not self.timed:
+            return self.planner.plan(model, belief, rng)  # type: ignore[no-any-return]
+        trials, stop, action, *bounds = next(self.moves, (1, "", None))  # moves beyond the record: the episodes have parted
+        if trials == 0 and stop == "deadline":  # there is no search to repeat, so the recorded action is taken
+            lower, upper = (math.nan if bound is None else bound for bound in bounds)
+            taken = tuple(action) if isinstance(action, list) else action
+            return Decision(taken, math.nan, lower, upper, Stats("deadline", notes={"replayed": "the recorded action"}))
+        repeated: Planner = dataclasses.replace(self.planner, seconds=None, iterations=max(1, trials))
+        return repeated.plan(model, belief, rng)
+
+
+def differences(row: dict[str, Any], again: dict[str, Any]) -> list[str]:
+    """Sentences on where the repeated episode departs from the recorded one; empty where it is the same to the last bit."""
+    if "error" in row or "error" in again:
+        same = row.get("error") == again.get("error")
+        return [] if same else [f"recorded: {row.get('error', 'no error')}; now: {again.get('error', 'no error')}"]
+    found = []
+    for key in COMPARED:
+        if row[key] == again[key]:
+            continue
+        if isinstance(row[key], list):
+            t = next((t for t, (a, b) in enumerate(zip(row[key], again[key], strict=False)) if a != b), min(len(row[key]), len(again[key])))
+            before, now = (str(values[t]) if t < len(values) else "nothing" for values in (row[key], again[key]))
+            found.append(f"{key} differ from move {t} on: {before} was recorded, {now} came now")
+        else:
+            found.append(f"{key}: {row[key]} was recorded, {again[key]} came now")
+    return found

@@ -1,0 +1,103 @@
+"""Means with their uncertainty: Student intervals, paired differences, and Holm's correction for many of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and how well it is known. `groups` counts what is independent: maps where episodes share them, else episodes."""
+
+    n: int
+    groups: int
+    mean: float
+    sem: float
+    low: float
+    high: float
+    p: float
+    """Of the hypothesis that the mean is 0, two-sided."""
+
+
+def estimate(values: Sequence[float], groups: Sequence[int] | None = None) -> Estimate:
+    """The mean of the values with its standard error and a 95 % Student interval.
+
+    Values of one group (episodes on one map) may be alike: the error is then that of a mean over groups, with as many
+    degrees of freedom as groups less one. A single group stands for itself alone, and its values count as independent.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    n = len(x)
+    if n == 0:
+        return Estimate(0, 0, math.nan, math.nan, math.nan, math.nan, math.nan)
+    members = np.unique(np.asarray(groups), return_inverse=True)[1] if groups is not None else np.arange(n)
+    if members.max() == 0:
+        members = np.arange(n)
+    m = int(members.max()) + 1
+    mean = float(x.mean())
+    if m < 2:
+        return Estimate(n, m, mean, math.nan, math.nan, math.nan, math.nan)
+    sums = np.bincount(members, x - mean)
+    sem = math.sqrt(m / (m - 1) * float(sums @ sums)) / n
+    half = student_quantile(m - 1) * sem
+    ratio = mean / sem if sem > 0.0 else (0.0 if mean == 0.0 else math.inf)
+    return Estimate(n, m, mean, sem, mean - half, mean + half, student_tail(ratio, m - 1))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """The p values adjusted so that one false alarm among all of them is as likely as one p value promises. nan stays nan."""
+    adjusted = [math.nan] * len(p)
+    known = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
+    least = 0.0
+    for rank, (value, i) in enumerate(known):
+        least = max(least, min(1.0, (len(known) - rank) * value))
+        adjusted[i] = least
+    return adjusted
+
+
+def student_tail(t: float, df: int) -> float:
+    """P(|T| >= |t|) for Student's distribution."""
+    return incomplete_beta(df / (df + t * t), df / 2.0, 0.5) if math.isfinite(t) else 0.0
+
+
+def student_quantile(df: int, level: float = LEVEL) -> float:
+    """The half-width, in standard errors, of an interval that holds the mean with probability `level`."""
+    low, high = 0.0, 1.0
+    while student_tail(high, df) > 1.0 - level:
+        high *= 2.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if student_tail(middle, df) > 1.0 - level else (low, middle)
+    return 0.5 * (low + high)
+
+
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction."""
+    if x <= 0.0 or x >= 1.0:
+        return 0.0 if x <= 0.0 else 1.0
+    if x > (a + 1.0) / (a + b + 2.0):  # where the fraction converges slowly, the mirror image does quickly
+        return 1.0 - incomplete_beta(1.0 - x, b, a)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / max(tiny, 1.0 - (a + b) * x / (a + 1.0))
+    fraction = d
+    for k in range(1, 500):
+        for numerator in (
+            k * (b - k) * x / ((a + 2 * k - 1.0) * (a + 2 * k)),
+            -(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 2 * k + 1.0)),
+        ):
+            d = 1.0 / _away_from_zero(1.0 + numerator * d, tiny)
+            c = _away_from_zero(1.0 + numerator / c, tiny)
+            fraction *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return front * fraction
+
+
+def _away_from_zero(x: float, tiny: float) -> float:
+    return x if abs(x) > tiny else tiny

@@ -1,0 +1,95 @@
+"""The figures of one cell: what its episodes earned, how they ended, and the time that they took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from airoas.experiments.play import Row
+from airoas.experiments.statistics import Estimate, estimate
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a number of episodes went. Times in seconds, overshoot (past the deadline) in milliseconds."""
+
+    domain: str
+    planner: str
+    episodes: int
+    """Those that finished; all other figures but `failures` are about them."""
+    maps: int
+    """On how many maps, where they are drawn; else 0."""
+    mean: float
+    """Mean discounted return."""
+    sem: float
+    """Its standard error: sd / sqrt(n), or that of the mean over maps."""
+    low: float
+    """The 95 % interval."""
+    high: float
+    steps_mean: float
+    terminated: float
+    """Share of episodes that reached a terminal state."""
+    success: float
+    """Share that ended in one with a reward above 0."""
+    wrong_stop: float
+    """Share that ended in one with a reward below 0."""
+    plan_seconds_mean: float
+    plan_seconds_max: float
+    update_seconds_mean: float
+    overshoot_ms_p99: float
+    overshoot_ms_max: float
+    rescues: int
+    """How often a filter had lost all its particles."""
+    failures: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: what is not a number becomes None."""
+        return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in asdict(self).items()}
+
+
+def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
+    """The figures of some rows; returns and times are over the episodes that finished."""
+    rows = list(rows)
+    done = [row for row in rows if "error" not in row]
+    earned = returns(done)
+    plans, overshoots, updates = (np.array([x for row in done for x in row["times"][key]]) for key in ("plan", "overshoot", "update"))
+    moves = len(plans)
+
+    def share(key: str) -> float:
+        return sum(row[key] for row in done) / len(done) if done else math.nan
+
+    return Summary(
+        domain=domain,
+        planner=planner,
+        episodes=len(done),
+        maps=len({row["map"] for row in done if row["map"] is not None}),
+        mean=earned.mean,
+        sem=earned.sem,
+        low=earned.low,
+        high=earned.high,
+        steps_mean=share("steps"),
+        terminated=share("terminated"),
+        success=share("success"),
+        wrong_stop=share("wrong_stop"),
+        plan_seconds_mean=float(plans.mean()) if moves else math.nan,
+        plan_seconds_max=float(plans.max()) if moves else math.nan,
+        update_seconds_mean=float(updates.mean()) if moves else math.nan,
+        overshoot_ms_p99=1e3 * float(np.quantile(overshoots, 0.99)) if moves else math.nan,
+        overshoot_ms_max=1e3 * float(overshoots.max()) if moves else math.nan,
+        rescues=sum(row["rescues"] for row in done),
+        failures=len(rows) - len(done),
+    )
+
+
+def returns(rows: list[Row]) -> Estimate:
+    """The mean discounted return of finished episodes."""
+    return estimate([row["discounted_return"] for row in rows], groups(rows))
+
+
+def groups(rows: list[Row]) -> list[int] | None:
+    """The map of each episode, where maps are drawn."""
+    return [row["map"] for row in rows] if rows and all(row["map"] is not None for row in rows) else None
