@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airoas.compile import running
     from airoas.episode import Episode, simulate
     from airoas.errors import AiroasError, BeliefDepleted, BeliefError, CompileError, ModelError, OptionError, StoredDataError
+    from airoas.experiments.load import load
     from airoas.protocol import model
     from airoas.rng import Rng, stream
 
@@ -31,6 +32,7 @@ _HOMES = {
     "compile": ("running",),
     "episode": ("Episode", "simulate"),
     "errors": ("AiroasError", "BeliefDepleted", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
+    "experiments.load": ("load",),
     "protocol": ("model",),
     "rng": ("Rng", "stream"),
 }
@@ -53,6 +55,7 @@ __all__ = [
     "StoredDataError",
     "anneal",
     "check",
+    "load",
     "model",
     "running",
     "simulate",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import sys
+import warnings
 from typing import Any
+
+from airoas.errors import OptionError
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,3 +58,23 @@ def add_budget(parser: Any, required: bool = False) -> None:
     budget = parser.add_mutually_exclusive_group(required=required)
     budget.add_argument("--seconds", type=seconds, metavar="S", help="wall-clock time for a decision")
     budget.add_argument("--iterations", type=positive, metavar="N", help="trials for a decision")
+
+
+def read_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The planner's options from --set and the budget; a budget that the planner does not have is said to be without effect."""
+    from airoas.catalog import planner_class
+
+    settings: dict[str, Any] = {}
+    for item in options.settings:
+        name, separator, value = item.partition("=")
+        if not separator:
+            raise OptionError(f"--set {item}", "write --set name=value.")
+        settings[name] = value
+    known = {option.name for option in dataclasses.fields(planner_class(options.planner))}
+    for budget in ("seconds", "iterations"):
+        if getattr(options, budget) is not None:
+            if budget in known:
+                settings[budget] = getattr(options, budget)
+            else:
+                warnings.warn(f"the {options.planner} planner decides at once: --{budget} has no effect", stacklevel=2)
+    return settings

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import contextlib
 import json
 import math
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_budget, add_mode, positive, whole
+from airoas.cli.arguments import add_budget, add_mode, positive, read_settings, whole
 from airoas.cli.progress import watching
-from airoas.errors import OptionError
 
 if TYPE_CHECKING:
     from airoas.experiments.spec import Spec
@@ -56,9 +54,10 @@ def _run(options: argparse.Namespace) -> int:
         else:
             rows = {}
             watch(None, rows)
-            for row in run([task | extra for task in tasks], runner()):
-                rows[row["id"]] = row
-                watch(row, rows)
+            with contextlib.closing(runner()) as running:
+                for row in run([task | extra for task in tasks], running):
+                    rows[row["id"]] = row
+                    watch(row, rows)
     summary = summarise(options.domain, options.planner, (rows[task["id"]] for task in tasks))
     _print_summary(summary)
     if options.json:
@@ -68,22 +67,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec(options: argparse.Namespace) -> Spec:
     """The experiment of one cell that the arguments stand for."""
-    from airoas.catalog import planner_class
     from airoas.experiments.reading import parse
 
-    settings: dict[str, Any] = {}
-    for item in options.settings:
-        name, separator, value = item.partition("=")
-        if not separator:
-            raise OptionError(f"--set {item}", "write --set name=value.")
-        settings[name] = value
-    known = {option.name for option in dataclasses.fields(planner_class(options.planner))}
-    for budget in ("seconds", "iterations"):
-        if getattr(options, budget) is not None:
-            if budget in known:
-                settings[budget] = getattr(options, budget)
-            else:
-                warnings.warn(f"the {options.planner} planner decides at once: --{budget} has no effect", stacklevel=2)
+    settings = read_settings(options)
     lines = [f"title = {json.dumps(f'{options.planner} on {options.domain}')}"]
     lines += [f"{key} = {json.dumps(getattr(options, key))}" for key in ("episodes", "seed", "filter", "particles")]
     lines += [f"max_steps = {options.max_steps}"] if options.max_steps else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Callable
@@ -36,9 +37,10 @@ def bench(
         tasks = missing(spec, store.rows, retry)
         watch(None, store.rows)
         if tasks:
-            for row in run([task | (extra or {}) for task in tasks], runner()):
-                store.append({key: value for key, value in row.items() if key != "shown"})
-                watch(row, store.rows)
+            with contextlib.closing(runner()) as running:
+                for row in run([task | (extra or {}) for task in tasks], running):
+                    store.append({key: value for key, value in row.items() if key != "shown"})
+                    watch(row, store.rows)
         return store.rows
 
 

@@ -43,19 +43,16 @@ class Runner(Protocol):
 
 
 def run(tasks: Iterable[Task], runner: Runner) -> Iterator[Row]:
-    """The rows of the tasks as they are finished; the runner is closed at the end, whatever ends it."""
+    """The rows of the tasks as they are finished."""
     waiting = deque(tasks)
     under_way = 0
-    try:
-        while waiting or under_way:
-            for _ in range(min(len(waiting), runner.free())):
-                runner.submit(waiting.popleft())
-                under_way += 1
-            rows = runner.collect(0.5)
-            under_way -= len(rows)
-            yield from rows
-    finally:
-        runner.close()
+    while waiting or under_way:
+        for _ in range(min(len(waiting), runner.free())):
+            runner.submit(waiting.popleft())
+            under_way += 1
+        rows = runner.collect(0.5)
+        under_way -= len(rows)
+        yield from rows
 
 
 class Inline:

@@ -7,7 +7,6 @@ import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from airoas.errors import OptionError, StoredDataError
 from airoas.experiments.play import Row
@@ -136,16 +135,3 @@ def read_spec(folder: Path) -> str:
     except OSError:
         remedy = "give the folder that `airoas bench` or `airoas run` got as --out."
         raise OptionError(f"{folder} holds no results", remedy) from None
-
-
-def load(folder: str | Path, frame: bool = False) -> Any:
-    """The episodes of a folder, each once: a list of dicts, or with `frame` a pandas DataFrame (extra `data`)."""
-    read_spec(Path(folder))
-    rows = list(latest(Path(folder)).values())
-    if not frame:
-        return rows
-    try:
-        import pandas
-    except ImportError:
-        raise OptionError("pandas is not installed", "pip install 'airoas[data]', or leave `frame` out.") from None
-    return pandas.DataFrame(rows)

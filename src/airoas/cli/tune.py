@@ -1,0 +1,88 @@
+"""`airoas tune`: good options of a planner for a domain."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from airoas.cli.arguments import add_budget, positive, read_settings
+from airoas.cli.progress import EVERY, watching
+
+
+def add(commands: Any) -> None:
+    tune = commands.add_parser(
+        "tune",
+        help="search for good options of a planner",
+        description="Search over the options that a planner declares, then judge the best on fresh seeds beside the defaults.",
+    )
+    tune.add_argument("domain", metavar="DOMAIN", help="a name from `airoas list`, or file.py:Model")
+    tune.add_argument("planner", metavar="PLANNER", help="a name from `airoas list`, or file.py:Planner")
+    tune.add_argument("--trials", type=positive, required=True, metavar="N", help="sets of options to try, those of earlier runs included")
+    add_budget(tune)
+    tune.add_argument("--out", required=True, metavar="DIR", help="keeps the search (study.db); the same command again goes on")
+    tune.add_argument("--episodes", type=positive, default=50, metavar="N", help="episodes of a trial (default 50)")
+    tune.add_argument("--final", type=positive, default=200, metavar="N", help="episodes on fresh seeds (default 200)")
+    tune.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
+    tune.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
+    tune.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
+    tune.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
+    tune.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option that stays as it is")
+    tune.add_argument("--sampler", choices=("tpe", "random"), default="tpe", help="Optuna's sampler (default tpe)")
+    tune.add_argument("--pruner", choices=("median", "hyperband", "none"), default="median", help="Optuna's pruner (default median)")
+    tune.set_defaults(command=_tune)
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from airoas.experiments.bench import bench
+    from airoas.experiments.pool import Pool
+    from airoas.experiments.render import render
+    from airoas.experiments.table import sheets
+    from airoas.experiments.tune import FRESH, Search, tune
+
+    fixed = read_settings(options)
+    settings = {"filter": options.filter, "particles": options.particles, "max_steps": options.max_steps}
+    search = Search(options.domain, options.planner, fixed, settings, options.episodes, options.sampler, options.pruner)
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    folder = Path(options.out)
+    try:
+        with _saying(options) as say:
+            winner = tune(search, options.trials, folder, lambda: Pool(jobs), say)
+        chosen = {name: value for name, value in winner.options.items() if name not in fixed}
+        print(f"best of {options.trials} trials: {' '.join(f'--set {name}={value}' for name, value in chosen.items())}")
+        print(f"its mean on the seeds that chose it is {winner.value:.3f}, which is too high; on fresh seeds:")
+        spec = search.spec({"tuned": winner.options, "default": fixed}, FRESH, options.final)
+        with watching(spec) as watch:
+            rows = bench(spec, folder / f"winner-{winner.number}", lambda: Pool(jobs), watch)
+    except KeyboardInterrupt:
+        print(f"airoas: stopped; the search is in {folder}, and the same command goes on from there", file=sys.stderr)
+        return 130
+    print(render(sheets(spec, rows), "text"))
+    return 0
+
+
+@contextlib.contextmanager
+def _saying(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
+    """A live line on a terminal, a line a minute elsewhere."""
+    import time
+
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    spoken = time.monotonic()
+
+    def say(doing: str) -> None:
+        nonlocal spoken
+        if time.monotonic() - spoken > EVERY:
+            spoken = time.monotonic()
+            print(f"airoas: {doing}", file=sys.stderr, flush=True)
+
+    if not console.is_terminal:
+        yield say
+        return
+    with console.status(f"tune {options.planner} on {options.domain}") as status:
+        yield lambda doing: status.update(doing)
