@@ -15,7 +15,7 @@ import numba
 from airoas import content
 from airoas.cache import KernelCache
 from airoas.explain import COMPILER_ERRORS, explain
-from airoas.link import content_of, interpreted_class, interpreted_copy, jit_options, link, mode, running
+from airoas.link import content_of, interpreted_class, interpreted_copy, is_apart, jit_options, link, mode, running
 from airoas.native import ModelType, Native, Record
 
 __all__ = ["Kernel", "Record", "interpreted", "kernel", "mode", "running"]
@@ -55,14 +55,16 @@ class Kernel:
         if how not in self._dispatchers:
             dispatcher = link(self.function, how, entry=True)
             made_of = content_of(self.function)
-            mentioned = {name for part in content.reachable(self.function) for name in content.attributes(part)}
+            parts = list(content.reachable(self.function))
+            mentioned = {name for part in parts for name in content.attributes(part)}
+            options = f"{jit_options(how)}{sorted(part.__qualname__ for part in parts if is_apart(part))}"
 
             def before_compile(signature: Any) -> None:
                 for kind in signature:
                     if isinstance(kind, ModelType):
                         kind.made.check_methods(kind, mentioned)
 
-            dispatcher._cache = KernelCache(self.__name__, made_of and f"{made_of}{jit_options(how)}", before_compile)
+            dispatcher._cache = KernelCache(self.__name__, made_of and f"{made_of}{options}", before_compile)
             self._dispatchers[how] = dispatcher
         return self._dispatchers[how]
 

@@ -76,8 +76,15 @@ _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FRO
 
 def reads(function: types.FunctionType) -> Reads:
     """The global and closure names that a function reads, each with its attribute chains."""
+    enclosed = _closure(function)
+    tree = _loads(function.__code__)
+    return {name: below for name, below in tree.items() if name in enclosed or name in function.__globals__}
+
+
+@functools.lru_cache(4096)
+def _loads(whole: types.CodeType) -> Reads:
     tree: Reads = {}
-    for code in codes(function.__code__):
+    for code in codes(whole):
         node: Reads | None = None
         for instruction in dis.get_instructions(code):
             if instruction.opname in _LOADS:
@@ -86,8 +93,7 @@ def reads(function: types.FunctionType) -> Reads:
                 node = node.setdefault(instruction.argval, {})
             elif instruction.opname != "EXTENDED_ARG":  # the first half of an instruction that refers to a far name
                 node = None
-    enclosed = _closure(function)
-    return {name: below for name, below in tree.items() if name in enclosed or name in function.__globals__}
+    return tree
 
 
 def attributes(function: types.FunctionType) -> set[str]:

@@ -189,6 +189,10 @@ def apart(function: Any) -> Any:
     return function
 
 
+def is_apart(function: python_types.FunctionType) -> bool:
+    return function in _apart
+
+
 def jit_options(how: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
     """How numba compiles. Only an entry, that is a kernel, gets the wrapper that Python calls: unboxing costs most of the time.
 
@@ -219,7 +223,7 @@ def unique_name(function: python_types.FunctionType) -> str:
 
 def _jit(copy: python_types.FunctionType, how: str, entry: bool, function: python_types.FunctionType) -> Any:
     inner = {} if entry or _calls_itself(function) else {"pipeline_class": Inner}
-    return numba.jit(**jit_options(how, entry, function not in _apart), **inner)(copy)
+    return numba.jit(**jit_options(how, entry, not is_apart(function)), **inner)(copy)
 
 
 def _calls_itself(function: python_types.FunctionType) -> bool:

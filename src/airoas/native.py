@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import types as python_types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
@@ -51,47 +52,58 @@ class Handle:
             self._views[how] = View(self.fields, ModelType(self.made, how, kinds))
         return self._views[how]
 
-    def kind(self, how: str) -> FieldsType:
+    def kind(self, how: str) -> ModelType:
         return self.view(how)._numba_type_
 
 
 class View:
-    """A Handle in one mode, or a Record.
+    """A Handle in one mode.
 
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
     """
 
     __slots__ = ("_flat", "_numba_type_", "fields")
 
-    def __init__(self, fields: dict[str, Any], kind: FieldsType) -> None:
+    def __init__(self, fields: dict[str, Any], kind: ModelType) -> None:
         self.fields = fields  # keeps the arrays alive
         self._flat = _flatten(fields.values())
         self._numba_type_ = kind
 
 
 class Record(Native):
-    """Named arrays, numbers and records that kernels take together: one argument, by address, without reference counts.
+    """Named arrays, numbers and records that kernels take together: one argument, an address, without reference counts.
 
     A class below it annotates its fields. Arrays are C-contiguous; numbers are what they were when the record was made.
     """
 
-    __slots__ = ("__dict__", "_view")
+    __slots__ = ("__dict__", "_address", "_numba_type_", "_words")
 
     def __init__(self, **fields: Any) -> None:
         names = tuple(type(self).__annotations__)
         assert tuple(fields) == names, f"{type(self).__name__} has the fields {names}, in this order"
         self.__dict__.update(fields)
-        kinds = tuple((name, x.kind("") if isinstance(x, Record) else numba.typeof(x)) for name, x in fields.items())
-        self._view = View(fields, RecordType(kinds))
+        kinds = tuple((name, x._numba_type_ if isinstance(x, Record) else numba.typeof(x)) for name, x in fields.items())
+        self._numba_type_ = RecordType(kinds)
+        self._words = np.concatenate([_words_of(x) for x in fields.values()] or [np.zeros(0, np.int64)])
+        self._address = self._words.ctypes.data
 
     def native(self) -> Any:
         return self
 
-    def view(self, how: str) -> View:
-        return self._view
+    def view(self, how: str) -> Record:
+        return self
 
-    def kind(self, how: str) -> FieldsType:
-        return self._view._numba_type_
+    def kind(self, how: str) -> RecordType:
+        return self._numba_type_
+
+
+def _words_of(value: Any) -> np.ndarray:
+    """A field as 64-bit words: an array as its address and lengths, a float as its bits."""
+    if isinstance(value, np.ndarray):
+        return np.array((value.ctypes.data, *value.shape), np.int64)
+    if isinstance(value, Record):
+        return value._words
+    return np.array([value]).astype(np.float64 if isinstance(value, float) else np.int64).view(np.int64)
 
 
 class NativeClass:
@@ -135,50 +147,50 @@ _unnamed = itertools.count()
 _classes: dict[str, NativeClass] = {}
 
 
-class FieldsType(types.Type):
-    """Numba's view of something with named fields."""
-
-    def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
-        self.fields = dict(fields)
-        super().__init__(f"{name}({', '.join(f'{n}: {spelled(k)}' for n, k in fields)})")
-
-    def flat(self) -> list[tuple[str, Any]]:
-        """The members of the native struct: numbers and records as they are, an array as its address and lengths."""
-        members: list[tuple[str, Any]] = []
-        for name, kind in self.fields.items():
-            if isinstance(kind, types.Array):
-                assert kind.layout == "C", f"{name} is not C-contiguous"
-                members.append((f"{name}:data", types.uintp))
-                members += [(f"{name}:{axis}", types.intp) for axis in range(kind.ndim)]
-            else:
-                members.append((name, kind))
-        return members
+def _spelled(fields: tuple[tuple[str, Any], ...]) -> str:
+    return ", ".join(f"{name}: {spelled(kind)}" for name, kind in fields)
 
 
-class RecordType(FieldsType):
-    """A record: nothing but the types of its fields."""
-
-    cacheable = True
+class RecordType(types.Type):
+    """A record: nothing but the types of its fields. Its value is the address of its words."""
 
     def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
-        super().__init__("record", fields)
-        self.name = f"record<{hashlib.sha256(self.name.encode()).hexdigest()[:16]}>"  # it stands in every symbol
+        self.fields = dict(fields)
+        self.offsets: dict[str, int] = {}
+        self.size = 0
+        for name, kind in fields:
+            self.offsets[name] = self.size
+            self.size += kind.size if isinstance(kind, RecordType) else 1 + getattr(kind, "ndim", 0)
+            assert not isinstance(kind, types.Array) or kind.layout == "C", f"{name} is not C-contiguous"
+        super().__init__(f"record<{hashlib.sha256(_spelled(fields).encode()).hexdigest()[:16]}>")  # it stands in every symbol
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordType, (tuple(self.fields.items()),)
 
 
-class ModelType(FieldsType):
+class ModelType(types.Type):
     """A model: the content of its class, the mode, and the types of its fields."""
 
     def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.made = made
         self.how = how
+        self.fields = dict(fields)
         self.cacheable = made.cacheable
-        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]", fields)
+        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({_spelled(fields)})")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
+
+    def flat(self) -> list[tuple[str, Any]]:
+        """The members of the native struct: numbers as they are, an array as its address and lengths."""
+        members: list[tuple[str, Any]] = []
+        for name, kind in self.fields.items():
+            if isinstance(kind, types.Array):
+                members.append((f"{name}:data", types.uintp))
+                members += [(f"{name}:{axis}", types.intp) for axis in range(kind.ndim)]
+            else:
+                members.append((name, kind))
+        return members
 
 
 def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
@@ -188,39 +200,43 @@ def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> M
 def _flatten(values: Iterable[Any]) -> tuple[Any, ...]:
     parts: list[Any] = []
     for value in values:
-        if isinstance(value, np.ndarray):
-            parts += (value.ctypes.data, *value.shape)
-        elif isinstance(value, Record):
-            parts += value._view._flat
-        else:
-            parts.append(value)
+        parts += (value.ctypes.data, *value.shape) if isinstance(value, np.ndarray) else (value,)
     return tuple(parts)
 
 
-@register_model(RecordType)
 @register_model(ModelType)
-class _FieldsStruct(models.StructModel):
-    def __init__(self, manager: Any, kind: FieldsType) -> None:
+class _ModelStruct(models.StructModel):
+    def __init__(self, manager: Any, kind: ModelType) -> None:
         super().__init__(manager, kind, kind.flat())
 
 
-@unbox(RecordType)
 @unbox(ModelType)
-def _unbox_fields(kind: FieldsType, value: Any, c: Any) -> NativeValue:
-    flat = c.pyapi.object_getattr_string(value, "_flat")
-    struct = _unboxed_struct(kind, flat, itertools.count(), c)
-    c.pyapi.decref(flat)
-    return NativeValue(struct, is_error=c.pyapi.c_api_error())
-
-
-def _unboxed_struct(kind: FieldsType, flat: Any, position: Iterator[int], c: Any) -> Any:
+def _unbox_model(kind: ModelType, value: Any, c: Any) -> NativeValue:
+    members = kind.flat()
     struct = c.context.make_helper(c.builder, kind)
-    for name, member in kind.flat():
-        if isinstance(member, FieldsType):
-            setattr(struct, name, _unboxed_struct(member, flat, position, c))
-        else:
-            setattr(struct, name, c.unbox(member, c.pyapi.tuple_getitem(flat, next(position))).value)
-    return struct._getvalue()
+    flat = c.pyapi.object_getattr_string(value, "_flat")
+    for position, (name, member) in enumerate(members):
+        item = c.unbox(member, c.pyapi.tuple_getitem(flat, position))
+        setattr(struct, name, item.value)
+    c.pyapi.decref(flat)
+    return NativeValue(struct._getvalue(), is_error=c.pyapi.c_api_error())
+
+
+_WORD = ir.IntType(64)
+
+
+@register_model(RecordType)
+class _RecordModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: RecordType) -> None:
+        super().__init__(manager, kind, _WORD.as_pointer())
+
+
+@unbox(RecordType)
+def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
+    address = c.pyapi.object_getattr_string(value, "_address")
+    pointer = c.builder.inttoptr(c.pyapi.long_as_ulonglong(address), _WORD.as_pointer())
+    c.pyapi.decref(address)
+    return NativeValue(pointer)
 
 
 class _MethodType(types.BoundFunction):
@@ -279,24 +295,41 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
         return call(builder, [value])
     if name in made.constants:
         return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
-    return _lower_field(context, builder, kind, value, name)
-
-
-@lower_getattr_generic(RecordType)
-def _lower_field(context: Any, builder: Any, kind: FieldsType, value: Any, name: str) -> Any:
     struct = context.make_helper(builder, kind, value=value)
     member = kind.fields[name]
     if not isinstance(member, types.Array):
         return getattr(struct, name)
-    # The owner outlives every call, so an array field needs no reference count: without a meminfo LLVM drops them all.
-    array = make_array(member)(context, builder)
-    itemsize = context.get_abi_sizeof(context.get_data_type(member.dtype))
-    lengths = [getattr(struct, f"{name}:{axis}") for axis in range(member.ndim)]
+    return _array(context, builder, member, getattr(struct, f"{name}:data"), [getattr(struct, f"{name}:{k}") for k in range(member.ndim)])
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
+    """The owner outlives every call, so an array field needs no reference count: without a meminfo LLVM drops them all."""
+    array = make_array(kind)(context, builder)
+    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides: list[Any] = []
     step = context.get_constant(types.intp, itemsize)
     for length in reversed(lengths):
         strides.insert(0, step)
         step = builder.mul(step, length)
-    data = builder.inttoptr(getattr(struct, f"{name}:data"), context.get_data_type(member.dtype).as_pointer())
+    data = builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer())
     populate_array(array, data=data, shape=lengths, strides=strides, itemsize=itemsize, meminfo=None)
     return array._getvalue()
+
+
+@lower_getattr_generic(RecordType)
+def _lower_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
+    member, offset = kind.fields[name], kind.offsets[name]
+
+    def word(k: int) -> Any:
+        """A record does not change while a kernel runs: LLVM may read it once for all, whatever is stored in between."""
+        loaded = builder.load(builder.gep(value, [_WORD(k)], inbounds=True))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+
+    if isinstance(member, RecordType):
+        return builder.gep(value, [_WORD(offset)], inbounds=True)
+    if isinstance(member, types.Array):
+        return _array(context, builder, member, word(offset), [word(offset + 1 + axis) for axis in range(member.ndim)])
+    if isinstance(member, types.Float):
+        return builder.bitcast(word(offset), ir.DoubleType())
+    return context.cast(builder, word(offset), types.int64, member)
