@@ -59,16 +59,21 @@ PLANNERS = {"random": ("random", "Random"), "pomcp": ("pomcp", "POMCP"), "pomcpo
 
 
 def find_domain(reference: str) -> Callable[[int], Any]:
-    """The maker of models behind a domain's name or `file.py:Model`; it takes the episode's seed (families use it)."""
+    """The maker of models behind a domain's name, `file.py:Model` or `file.pomdp`; it takes the episode's seed (families use it)."""
     if reference in DOMAINS:
         return DOMAINS[reference]
     path, separator, name = reference.rpartition(":")
     if separator and path.endswith(".py"):
         model = load_model(path, name)
         return lambda seed: model
+    if reference.lower().endswith(".pomdp"):
+        from airoas.interop.pomdpfile import read_pomdp
+
+        tables = read_pomdp(reference)
+        return lambda seed: tables
     if reference.endswith(".py"):
         raise OptionError(f"{reference} does not say which model", f"write {reference}:Model, with the name of its class.")
-    remedy = f"{suggest(reference, DOMAINS)}`airoas list` shows the domains; a model of yours is given as file.py:Model."
+    remedy = f"{suggest(reference, DOMAINS)}`airoas list` shows the domains; a model of yours is given as file.py:Model or file.pomdp."
     raise OptionError(f"there is no domain {reference!r}", remedy)
 
 

@@ -18,7 +18,7 @@ _NUMBER = r"[+-]?+(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+"
 _ENDS = r"(?![A-Za-z0-9_.])"
 _TOKEN = re.compile(
     rf"""(?:\s++|\#[^\n]*+)*+                     # blanks and comments
-    (?:(?P<number>(?:[+-][ ]++)?+{_NUMBER}){_ENDS}
+    (?:(?P<number>(?:[+-][ ]++(?![+-]))?+{_NUMBER}){_ENDS}
     |(?P<name>[A-Za-z][A-Za-z0-9_-]*+)
     |(?P<mark>[:*])
     |(?P<wrong>[^\s:*\#]++))?+""",
