@@ -182,10 +182,12 @@ def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str,
     for label in labels:
         if labels.count(label) > 1:
             raise reader.error(f"{label[1]} on {label[0]} stands twice", "vary each value once; after --scale two may be equal.", place)
-    compare = reader.text(table, "compare", "all", place)
+    compare = table.get("compare", "all")
+    compare = tuple(compare) if isinstance(compare, list) else (compare,)
     known = {"all", *planners, *(axis for cell in cells for axis in cell.axes)}
-    if compare not in known:
-        raise reader.error(f"compare is {compare!r}", f"{suggest(compare, known)}It is one of {', '.join(sorted(known))}.", place)
+    for name in compare:
+        if name not in known:
+            raise reader.error(f"compare is {name!r}", f"{suggest(str(name), known)}It is one of {', '.join(sorted(known))}.", place)
     if not isinstance(table.get("choose", False), bool):
         raise reader.error(f"choose is {table['choose']!r}", "write true or false.", place)
     return Part(reader.text(table, "name", "", place), tuple(cells), compare, table.get("choose", False))

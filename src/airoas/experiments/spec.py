@@ -27,7 +27,7 @@ class Cell:
     filter: str
     particles: int
     max_steps: int | None
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...] = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -35,8 +35,9 @@ class Cell:
 
     @property
     def ids(self) -> dict[str, int]:
-        """Episode id -> seed. Equal ids are equal episodes, in whatever cell they stand."""
-        settings = [self.domain, self.kind, self.options, self.filter, self.particles, self.max_steps]
+        """Episode id -> seed. Equal ids are equal episodes, in whatever cell they stand; an exact filter has no particles."""
+        particles = None if self.filter == "exact" else self.particles
+        settings = [self.domain, self.kind, self.options, self.filter, particles, self.max_steps]
         found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         ids = {}
         for seed in self.seeds:
@@ -52,8 +53,8 @@ class Part:
 
     name: str
     cells: tuple[Cell, ...]
-    compare: str
-    """The planner that the others are compared with, an axis whose values are, or "all": every pair."""
+    compare: tuple[str, ...]
+    """Planners that the others are compared with, axes whose values are compared with the first, or "all": every pair."""
     choose: bool
     """Whether the cells are for choosing the best one on these seeds."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def student_tail(t: float, df: int) -> float:
     return incomplete_beta(df / (df + t * t), df / 2.0, 0.5) if math.isfinite(t) else 0.0
 
 
+@functools.cache
 def student_quantile(df: int, level: float = LEVEL) -> float:
     """The half-width, in standard errors, of an interval that holds the mean with probability `level`."""
     low, high = 0.0, 1.0

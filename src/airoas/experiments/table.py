@@ -72,20 +72,18 @@ def _finished(cell: Cell, rows: dict[str, Row]) -> dict[int, Row]:
 
 
 def _comparisons(part: Part) -> Iterator[tuple[Cell, Cell]]:
-    """The pairs of cells on one domain that the part wants compared."""
-    for domain in dict.fromkeys(cell.domain for cell in part.cells):
-        for early, late in itertools.combinations([cell for cell in part.cells if cell.domain == domain], 2):
-            names = (early.planner, late.planner)
-            differing = {axis for axis in early.axes.keys() | late.axes.keys() if early.axes.get(axis) != late.axes.get(axis)}
-            if part.compare in early.axes:  # values of an axis with the first of them, all else equal
-                if names[0] == names[1] and differing == {part.compare} and early.axes[part.compare] == _first(part, early):
-                    yield late, early
-            elif part.compare == "all" or (part.compare in names and names[0] != names[1] and not differing):
-                yield (late, early) if late.planner == part.compare else (early, late)
-
-
-def _first(part: Part, cell: Cell) -> Any:
-    return next(other.axes[part.compare] for other in part.cells if other.planner == cell.planner and part.compare in other.axes)
+    """The pairs of cells on one domain that the part wants compared; for an axis its values with the first, all else equal."""
+    firsts = {axis: value for cell in reversed(part.cells) for axis, value in cell.axes.items()}
+    for wanted, (early, late) in itertools.product(part.compare, itertools.combinations(part.cells, 2)):
+        if early.domain != late.domain:
+            continue
+        differing = {axis for axis in early.axes.keys() | late.axes.keys() if early.axes.get(axis) != late.axes.get(axis)}
+        same_planner = early.planner == late.planner
+        if wanted in firsts:
+            if same_planner and differing == {wanted} and firsts[wanted] in (early.axes[wanted], late.axes[wanted]):
+                yield (late, early) if early.axes[wanted] == firsts[wanted] else (early, late)
+        elif wanted == "all" or (wanted in (early.planner, late.planner) and not same_planner and not differing):
+            yield (late, early) if late.planner == wanted else (early, late)
 
 
 def sheets(spec: Spec, rows: dict[str, Row]) -> list[Sheet]:
