@@ -26,6 +26,7 @@ LAYERS = """
     belief
     bounds
     planners
+    agent
     episode
     catalog interop.gymnasium
     experiments

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airoas.agent import Agent
     from airoas.belief.anneal import anneal
     from airoas.belief.annealed import Annealed
     from airoas.belief.filter import DepletionWarning, update
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "agent": ("Agent",),
     "belief.anneal": ("anneal",),
     "belief.annealed": ("Annealed",),
     "belief.filter": ("DepletionWarning", "update"),
@@ -39,6 +41,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Agent",
     "AiroasError",
     "Annealed",
     "BeliefDepleted",

@@ -55,7 +55,15 @@ DOMAINS: dict[str, Callable[[int], Any]] = {
     "rock-sample-random-15-15": _family("rock_sample", "random_map", 15, 15),
 }
 FAMILIES = tuple(name for name in DOMAINS if "random" in name)
-PLANNERS = {"random": ("random", "Random"), "pomcp": ("pomcp", "POMCP"), "pomcpow": ("pomcpow", "POMCPOW")}
+PLANNERS = {
+    "airoas": ("airoas", "AIROAS"),
+    "adaops": ("adaops", "AdaOPS"),
+    "ardespot": ("ardespot", "ARDESPOT"),
+    "pomcp": ("pomcp", "POMCP"),
+    "pomcpow": ("pomcpow", "POMCPOW"),
+    "qmdp": ("qmdp", "QMDP"),
+    "random": ("random", "Random"),
+}
 
 
 def find_domain(reference: str) -> Callable[[int], Any]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from airoas.belief import filter as filters
-from airoas.belief.particles import _checked
+from airoas.agent import Agent
 from airoas.compile import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
@@ -104,29 +103,28 @@ def simulate(
     filter: str = "auto",
     particles: int = 10_000,
     max_steps: int | None = None,
+    keep_trees: bool = False,
 ) -> Episode:
     """Run one episode: plan, act, observe, update, until a terminal state or `max_steps` (default: the model's own).
 
     World, planner and filter draw from streams of their own, so that the world is the same for every planner.
+    keep_trees: leave each step's search tree in its decision; they take memory.
     """
-    method = filters.choose_method(_checked(model), filter)
+    agent = Agent(model, planner, seed, filter, particles)
     limit = model.max_steps if max_steps is None else max_steps
     if limit < 1:
         raise OptionError(f"max_steps is {limit}", "allow at least 1 step.")
-    if particles < 1:
-        raise OptionError(f"particles is {particles}", "use at least 1.")
     shapes = model.shapes
     states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))
     _begin(model, states, stream(seed, "world"))
     start = model.from_row("state", states[0])
-    belief = filters.start(model, method, particles, stream(seed, "filter"))
     trace: list[Step] = []
     discounted = plain = 0.0
     weight = 1.0
     terminated = bool(model.is_terminal(start))
     while not terminated and len(trace) < limit:
         t = len(trace)
-        decision = planner.plan(model, belief, stream(seed, "planner", t))
+        decision = agent.act()
         reward, terminated = _advance(model, states, observations, model.row("action", decision.action), stream(seed, "world", t))
         if not np.isfinite(reward):
             raise ModelError(f"gave the reward {reward} at step {t}", "return finite rewards.", where=f"{type(model).__name__}.step")
@@ -134,13 +132,25 @@ def simulate(
         plain += reward
         weight *= model.discount
         observation = model.from_row("observation", observations[0])
-        begun, rescue = time.perf_counter(), ""
+        begun = time.perf_counter()
         if not terminated:
-            belief, rescue = filters.update_and_tell(model, belief, decision.action, observation, stream(seed, "filter", t), method)
+            agent.observe(observation)
         seconds = time.perf_counter() - begun
-        state = model.from_row("state", states[0])
-        trace.append(Step(decision.action, observation, reward, state, decision, seconds, belief.mean(), belief.std(), belief.ess, rescue))
-    return Episode(model, seed, method, start, tuple(trace), discounted, plain, bool(terminated))
+        trace.append(
+            Step(
+                action=decision.action,
+                observation=observation,
+                reward=reward,
+                state=model.from_row("state", states[0]),
+                decision=decision if keep_trees else replace(decision, tree=None),
+                update_seconds=seconds,
+                mean=agent.belief.mean(),
+                std=agent.belief.std(),
+                ess=agent.belief.ess,
+                rescue="" if terminated else agent.rescue,
+            )
+        )
+    return Episode(model, seed, agent.filter, start, tuple(trace), discounted, plain, bool(terminated))
 
 
 @kernel

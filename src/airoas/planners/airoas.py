@@ -117,7 +117,7 @@ class AIROAS(BoundedPlanner):
         printed: dict[str, Any] = {"anneal": "literal", "delta": -1.0, "trial": "full", "gap": 0.0}
         return cls(seconds=seconds, iterations=iterations, **(printed | options))
 
-    def particles_at_root(self) -> int:
+    def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self.particles
 
     def make_work(self, model: Any, bounds: Bounds) -> Annealing:

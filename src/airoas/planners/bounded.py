@@ -106,8 +106,11 @@ class BoundedPlanner:
         until = np.inf if self.seconds is None else begun + self.seconds - min(_RESERVE, 0.5 * self.seconds)
         return session.decide(self, model, belief, actions, rng, begun, until, preparation)
 
-    def particles_at_root(self) -> int:
+    def particles_at_root(self, model: Any, belief: Particles) -> int:
         raise NotImplementedError
+
+    def prepare_root(self, model: Any, belief: Particles) -> None:
+        """Compile what `particles_at_root` needs."""
 
     def make_work(self, model: Any, bounds: Bounds) -> Any:
         """The record that the search works in besides the tree; it has `seed` [1] and `allowed` [actions]."""
@@ -117,7 +120,11 @@ class BoundedPlanner:
         """The search: (model, tree, work, rng) -> how it ended."""
         raise NotImplementedError
 
-    def notes(self, tree: Tree, work: Any) -> dict[str, Any]:
+    def view(self, model: Any, tree: Tree) -> BeliefTree:
+        """The tree for people."""
+        return BeliefTree(model, tree)
+
+    def notes(self, model: Any) -> dict[str, Any]:
         """What is particular to this planner."""
         return {}
 
@@ -137,6 +144,7 @@ class _Session:
         self.kernel.prepare(model, tree, work, stream(0))
         belief = Particles(np.zeros((1, tree.states.shape[1])))
         prepare(model, belief)
+        planner.prepare_root(model, belief)
         _draw_root.prepare(model, belief.states, belief.weights, np.zeros(1), tree, np.zeros(1, np.int64), stream(0))
         self._waiting.append((tree, block, work))
 
@@ -173,14 +181,14 @@ class _Session:
         work.seed[0] = rng.bits(62)
         work.allowed[:] = False
         work.allowed[actions] = True
-        count = planner.particles_at_root()
+        count = planner.particles_at_root(model, belief)
         _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
         status = int(self.kernel(model, tree, work, rng))
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
             raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "obs_logpdf"))
         block.used[0] = used_bytes(tree)
-        view = BeliefTree(model, tree)
+        view = planner.view(model, tree)
         weakref.finalize(view, self._waiting.append, held)
         lower, upper = float(tree.lower[0]), float(tree.upper[0])
         found = slice(tree.first[0], tree.first[0] + tree.width[0])
@@ -189,7 +197,7 @@ class _Session:
         notes = {"bounds": f"{self.bounds.lower}, {self.bounds.upper}", "sound": self.bounds.sound, "expansions": int(counts[EXPANSIONS])}
         if counts[ANNEALED]:
             notes |= {"annealed": int(counts[ANNEALED]), "stages": int(counts[STAGES]), "evaluations": int(counts[EVALUATIONS])}
-        notes |= planner.notes(tree, work)
+        notes |= planner.notes(model)
         self._look_for_unsound(model, planner, tree, notes)
         seconds = time.perf_counter() - begun
         stats = Stats(

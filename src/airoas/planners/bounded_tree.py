@@ -28,7 +28,7 @@ NODES, BRANCHES, ROWS, TRIALS, EXPANSIONS, DEEPEST, NOTED, ANNEALED, STAGES, EVA
 # places in `limits`
 UNTIL, MOST_TRIALS, MOST_BYTES, CLOSE, RATIO, MOST_DEPTH, EXCESS, FIRST_GAP, LIMITS = range(9)
 # kinds of notes: which column was changed
-_LOWER, _UPPER, _FIRST, _ACTION_LOWER, _ACTION_UPPER, _CHILD = range(6)
+_LOWER, _UPPER, _PLAIN, _FIRST, _ACTION_LOWER, _ACTION_UPPER, _ACTION_PLAIN, _CHILD = range(8)
 
 
 class Tree(Record):
@@ -70,6 +70,8 @@ class Tree(Record):
     """[A]"""
     action_upper: Any
     """[A]"""
+    action_plain: Any
+    """[A] AR-DESPOT: the upper bound without regularisation, not scaled."""
     child: Any
     """[A] the first of its belief nodes, which stand together; -1 while it has none."""
     children: Any
@@ -89,8 +91,8 @@ class Tree(Record):
 
 
 _NODE = ("parent", "depth", "chance", "lower", "upper", "first", "width", "place", "size", "key", "default", "plain")
-_ACTION = ("above", "action", "reward", "action_lower", "action_upper", "child", "children", "successors")
-_REAL = {"chance", "lower", "upper", "default", "plain", "reward", "action_lower", "action_upper"}
+_ACTION = ("above", "action", "reward", "action_lower", "action_upper", "action_plain", "child", "children", "successors")
+_REAL = {"chance", "lower", "upper", "default", "plain", "reward", "action_lower", "action_upper", "action_plain"}
 
 
 _NODE_NUMBERS, _ACTION_NUMBERS = len(_NODE), len(_ACTION)
@@ -107,7 +109,7 @@ def make_tree(state: int, observation: int, memory: int, depth: int) -> tuple[Tr
     Each kind of row could fill the memory alone; the search counts what all of them take.
     """
     nodes, actions, rows = (memory // row_bytes(*kind, observation, state) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
-    notes = 8 * (depth + 4) * (depth + 4)
+    notes = 16 * (depth + 8) * (depth + 8)
     layout = (
         *((name, "float64" if name in _REAL else "int64", (nodes,)) for name in _NODE),
         ("observations", "float64", (nodes, observation)),
@@ -136,7 +138,7 @@ def has_room(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
 
 def is_late(tree: Tree) -> bool:
     """Whether the deadline has passed."""
-    return now() >= tree.limits[UNTIL]
+    return bool(now() >= tree.limits[UNTIL])
 
 
 def add_node(tree: Tree, ba: int, depth: int, chance: float, lower: float, upper: float) -> int:
@@ -223,6 +225,14 @@ def set_action_bounds(tree: Tree, ba: int, lower: float, upper: float) -> None:
     tree.action_upper[ba] = upper
 
 
+def set_plain(tree: Tree, b: int, ba: int, upper: float, action_upper: float) -> None:
+    """New unregularised bounds of a belief node and of an action node; what they were is noted."""
+    note(tree, _PLAIN, b, tree.plain[b])
+    note(tree, _ACTION_PLAIN, ba, tree.action_plain[ba])
+    tree.plain[b] = upper
+    tree.action_plain[ba] = action_upper
+
+
 def set_first(tree: Tree, b: int, first: int, width: int) -> None:
     """Make a leaf an inner node."""
     note(tree, _FIRST, b, tree.first[b])
@@ -247,7 +257,7 @@ def note(tree: Tree, kind: int, place: int, value: float) -> None:
 
 def must_end(tree: Tree, b: int) -> bool:
     """Whether the notes of one more backup from here could be too many: then the trial ends, which is always allowed."""
-    return bool(tree.counts[NOTED] + 4 * (tree.depth[b] + 4) + 4 * tree.width[b] > len(tree.note_kind))
+    return bool(tree.counts[NOTED] + 8 * (tree.depth[b] + 4) > len(tree.note_kind))
 
 
 @apart
@@ -259,6 +269,10 @@ def undo(tree: Tree) -> None:
             tree.lower[place] = value
         elif kind == _UPPER:
             tree.upper[place] = value
+        elif kind == _PLAIN:
+            tree.plain[place] = value
+        elif kind == _ACTION_PLAIN:
+            tree.action_plain[place] = value
         elif kind == _FIRST:
             tree.first[place] = int(value)
         elif kind == _ACTION_LOWER:

@@ -375,5 +375,5 @@ def distance(u: Any, v: Any, size: int, enough: float) -> float:
     for i in range(size):
         total += abs(u[i] - v[i])
         if total > enough:
-            return total
+            break
     return total

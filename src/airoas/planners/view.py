@@ -13,9 +13,11 @@ from airoas.planners.bounded_tree import NODES, Tree
 class BeliefTree:
     """A search tree as it stood when the search ended. `print(tree)` shows its first levels."""
 
-    def __init__(self, model: Any, columns: Tree) -> None:
+    def __init__(self, model: Any, columns: Tree, weighted: bool = True) -> None:
         self.model = model
         self.columns = columns
+        self.weighted = weighted
+        """Whether particles have weights; scenarios (AR-DESPOT) count the same, and bounds below the root are as seen from it."""
 
     @property
     def root(self) -> Node:
@@ -90,7 +92,7 @@ class Node:
         if self.is_leaf:
             return None
         rows = slice(columns.place[self.index], columns.place[self.index] + columns.size[self.index])
-        return Particles(columns.states[rows].copy(), columns.weights[rows].copy())
+        return Particles(columns.states[rows].copy(), columns.weights[rows].copy() if self.tree.weighted else None)
 
     @property
     def branches(self) -> list[Branch]:

@@ -148,9 +148,12 @@ def draw_root(root: Root, rng: Any) -> int:
 @kernel
 def _weigh_live(model: Any, states: Any, log_weights: Any, upto: Any, guide: Any) -> tuple[float, float]:
     """Fill `upto` and `guide`; the total, 0 where nothing is alive, and the live states' share of the belief."""
-    peak, last = -math.inf, -1
+    peak, last, ended = -math.inf, -1, False
     for i in range(len(states)):
-        upto[i] = -math.inf if model.is_terminal(model.read_state(states, i)) else log_weights[i]
+        upto[i] = log_weights[i]
+        if upto[i] > -math.inf and model.is_terminal(model.read_state(states, i)):
+            upto[i] = -math.inf
+            ended = True
         if upto[i] > -math.inf:
             peak, last = max(peak, upto[i]), i
     if last < 0:
@@ -166,7 +169,7 @@ def _weigh_live(model: Any, states: Any, log_weights: Any, upto: Any, guide: Any
         while upto[i] <= k * total / len(guide):
             i += 1
         guide[k] = i
-    return total, total * math.exp(peak)
+    return total, total * math.exp(peak) if ended else 1.0
 
 
 def gather_root(model: Any, belief: Particles) -> tuple[Root, float]:
