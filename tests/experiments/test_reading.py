@@ -1,0 +1,247 @@
+"""Experiments in TOML: what they stand for, and one sentence for every mistake, before anything runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from airoas import catalog
+from airoas.errors import OptionError
+from airoas.experiments.fit import check_fit
+from airoas.experiments.reading import SHIPPED, parse, read
+from airoas.experiments.spec import Spec
+
+BASE = """
+episodes = 4
+domains = ["tiny.py:Walk"]
+[planners.a]
+planner = "tiny.py:Searching"
+iterations = 5
+"""
+
+BAD = {
+    "no TOML": ("episodes = 4", "episodes =", "is no TOML"),
+    "unknown key": ("episodes = 4", "epsiodes = 4", "did you mean `episodes`"),
+    "no episodes": ("episodes = 4", "episodes = 0", "from 1 on"),
+    "episodes in words": ("episodes = 4", "episodes = 'four'", "episodes is 'four'"),
+    "negative seed": ("episodes = 4", "seed = -1", "from 0 on"),
+    "no domains": ('domains = ["tiny.py:Walk"]', "", "no domains are named"),
+    "unknown domain": ("tiny.py:Walk", "tigr", "Did you mean `tiger`?"),
+    "unknown class": ("tiny.py:Walk", "tiny.py:Wlak", "Did you mean `Walk`?"),
+    "no file": ("tiny.py:Walk", "tinny.py:Walk", "there is no file"),
+    "no planners": ("[planners.a]", "[spare]", "there is no key 'spare'"),
+    "unknown planner": ('"tiny.py:Searching"', '"pomcpp"', "there is no planner 'pomcpp'"),
+    "unknown option": ("iterations = 5", "iterations = 5\nclevr = 1", "Did you mean `clever`?"),
+    "option out of range": ("iterations = 5", "iterations = 5\nclever = 7.0", "clever is 7.0. Stay below 5"),
+    "option of another type": ("iterations = 5", "iterations = 'many'", "not of type"),
+    "fraction of a trial": ("iterations = 5", "iterations = 5.5", "not of type"),
+    "infinite option": ("iterations = 5", "iterations = 5\nclever = inf", "finite"),
+    "no budget": ("iterations = 5", "", "needs a budget"),
+    "both budgets": ("iterations = 5", "iterations = 5\nseconds = 1.0", "needs a budget"),
+    "does not fit": ("tiny.py:Searching", "tiny.py:Choosy", "it wants twelve actions"),
+    "unknown filter": ("episodes = 4", "filter = 'kalman'", "there is no filter 'kalman'"),
+    "no exact filter": ("episodes = 4", "filter = 'exact'", "has no exact filter"),
+    "no particles": ("episodes = 4", "particles = 0", "from 1 on"),
+    "no steps": ("episodes = 4", "max_steps = 0", "from 1 on"),
+    "maps of one": ("episodes = 4", "maps = 4", "has one map"),
+    "maps and episodes": ("episodes = 4", "episodes = 4\nmaps = 4", "both episodes and maps"),
+    "unknown comparison": ("episodes = 4", "compare = 'b'", "compare is 'b'"),
+    "vary nothing": ("iterations = 5", "vary = { iterations = [] }", "a list of the values"),
+    "vary twice the same": ("iterations = 5", "vary = { iterations = [5, 5] }", "stands twice"),
+    "vary an unknown setting": ("episodes = 4", "vary = { episodes = [1, 2] }", "there is no key 'episodes'"),
+    "options for no domain": ("iterations = 5", "iterations = 5\non = { tiger = { iterations = 3 } }", "there is no key 'tiger'"),
+    "parts that are none": ("episodes = 4", "parts = 3", "write [[parts]]"),
+    "quick above 1": ("iterations = 5", "iterations = 5\n[quick]\nepisodes = 2", "at most 1"),
+    "figures of no domain": ("iterations = 5", "iterations = 5\n[reference.figures.tiger]\na = [1]", "there is no key 'tiger'"),
+    "figures that are none": ("iterations = 5", "iterations = 5\n[reference.figures.'tiny.py:Walk']\na = 1", "[mean]"),
+    "choose perhaps": ("episodes = 4", "choose = 'perhaps'", "true or false"),
+    "bound in words": ('domains = ["tiny.py:Walk"]', "domains = { 'tiny.py:Walk' = { upper_bound = 'ten' } }", "give a number"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistakes_are_named_with_their_place(name: str, tiny: Path) -> None:
+    old, new, words = BAD[name]
+    assert old in BASE
+    with pytest.raises(OptionError) as raised:
+        parse(BASE.replace(old, new, 1), "my.toml", folder=tiny)
+    text = str(raised.value)
+    assert words.lower() in text.lower()
+    assert text.startswith(("my.toml", str(tiny)))
+    assert "\n" not in text
+    assert text[-1] in ".?"
+
+
+def test_the_whole_is_right(tiny: Path) -> None:
+    spec = parse(BASE, "my.toml", folder=tiny)
+    (cell,) = spec.cells
+    assert (cell.label, cell.kind, cell.options, cell.seeds) == ("a", "tiny.py:Searching", {"iterations": 5}, (0, 1, 2, 3))
+    assert (cell.filter, cell.particles, cell.max_steps) == ("auto", 10_000, None)
+    tasks = spec.tasks()
+    assert [task["seed"] for task in tasks] == [0, 1, 2, 3]
+    assert tasks[0]["domain"] == f"{tiny.resolve()}/tiny.py:Walk"
+    assert len({task["id"] for task in tasks}) == 4
+    assert parse(spec.text, check=False) == spec  # spec.toml says it all again
+
+
+def test_ids_tell_apart_what_gives_other_episodes(make_spec: Callable[..., Spec]) -> None:
+    one = "[planners.a]\nplanner = 'tiny.py:Searching'\niterations = {}"
+    base = make_spec(one.format(5)).cells[0]
+    assert base.ids.keys() == make_spec(one.format(5).replace("planners.a", "planners.b")).cells[0].ids.keys()
+    others = [
+        make_spec(one.format(6)),
+        make_spec(one.format(5), more="max_steps = 3"),
+        make_spec(one.format(5), more="filter = 'bootstrap'"),
+    ]
+    for other in others:
+        assert not base.ids.keys() & other.cells[0].ids.keys()
+    assert base.ids.keys() < make_spec(one.format(5), episodes=9).cells[0].ids.keys()
+
+
+def test_vary_is_a_product_and_on_overrides(tiny: Path) -> None:
+    text = """
+    domains = ["tiny.py:Walk", "tiger"]
+    vary = { filter = ["bootstrap", "annealed"] }
+    [planners.a]
+    planner = "tiny.py:Searching"
+    vary = { iterations = [5, 10], kind = ["plain", "fancy"] }
+    on = { tiger = { clever = 0.5 } }
+    """
+    spec = parse(text, folder=tiny)
+    assert len(spec.cells) == 16
+    assert spec.cells[0].label == "a iterations=5 kind=plain filter=bootstrap"
+    assert {cell.options.get("clever") for cell in spec.cells if cell.domain == "tiger"} == {0.5}
+    assert {cell.options.get("clever") for cell in spec.cells if cell.domain != "tiger"} == {None}
+
+
+def test_parts_inherit(tiny: Path) -> None:
+    text = """
+    episodes = 3
+    domains = ["tiny.py:Walk"]
+    [planners.a]
+    planner = "tiny.py:Searching"
+    iterations = 5
+    [[parts]]
+    name = "first"
+    [[parts]]
+    name = "second"
+    episodes = 5
+    domains = ["tiger"]
+    """
+    spec = parse(text, folder=tiny)
+    assert [(part.name, part.cells[0].domain, len(part.cells[0].seeds)) for part in spec.parts] == [
+        ("first", "tiny.py:Walk", 3),
+        ("second", "tiger", 5),
+    ]
+
+
+def test_an_episode_in_two_cells_is_run_once(make_spec: Callable[..., Spec]) -> None:
+    planner = "planner = 'tiny.py:Searching'\niterations = 5\n"
+    spec = make_spec(f"[planners.a]\n{planner}[planners.b]\n{planner}")
+    assert len(spec.cells) == 2
+    assert len(spec.tasks()) == 6
+
+
+def test_an_exact_filter_has_no_particles(tiny: Path) -> None:
+    text = "domains = ['tiger']\nepisodes = 3\nvary = { filter = ['bootstrap', 'exact'], particles = [10, 20] }\n[planners.random]\n"
+    assert len(parse(text).tasks()) == 3 * 3
+
+
+def test_scale_shrinks_and_is_kept(make_spec: Callable[..., Spec]) -> None:
+    planners = "[planners.a]\nplanner = 'tiny.py:Searching'\nseconds = 2.0\n[planners.b]\nplanner = 'tiny.py:Searching'\niterations = 100\n"
+    half = make_spec(planners, episodes=10, scale="0.5")
+    assert [cell.options for cell in half.cells] == [{"seconds": 1.0}, {"iterations": 50}]
+    assert {len(cell.seeds) for cell in half.cells} == {5}
+    again = parse(half.text, check=False)
+    assert again.cells == half.cells
+    assert again.scale == "0.5"
+    quick = make_spec(planners + "[quick]\nepisodes = 0.3\nseconds = 0.01\n", episodes=10, scale="quick")
+    assert [cell.options for cell in quick.cells] == [{"seconds": 0.02}, {"iterations": 10}]
+    assert {len(cell.seeds) for cell in quick.cells} == {3}
+    for wrong in ("2", "0", "-1", "nan", "fast"):
+        with pytest.raises(OptionError, match="--scale"):
+            make_spec(planners, scale=wrong)
+
+
+def test_fewer_episodes_of_a_family_keep_the_maps() -> None:
+    text = "domains = { rock-sample-random-11-11 = { maps = 5 } }\nseed = 900_000\n[planners.random]\n"
+    full = parse(text).cells[0].seeds
+    assert full == tuple(range(900_000, 900_050))
+    few = parse(text, scale="0.1").cells[0].seeds
+    assert Counter(seed // 10 for seed in few) == Counter(range(90_000, 90_005))
+    some = parse(text, scale="0.24").cells[0].seeds
+    assert max(Counter(seed // 10 for seed in some).values()) == 3
+    assert set(few) <= set(some) <= set(full)
+
+
+@pytest.mark.parametrize("name", ["frob", "papr", "nowhere.toml"])
+def test_no_such_experiment(name: str) -> None:
+    with pytest.raises(OptionError, match=r"paper|cannot be read"):
+        read(name)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_experiments_can_run(name: str) -> None:
+    """Whatever names a planner that is not there is skipped, and said."""
+    spec = parse((resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml", check=False)
+    missing = {cell.kind for cell in spec.cells} - catalog.PLANNERS.keys()
+    for part in spec.parts:
+        there = tuple(cell for cell in part.cells if cell.kind not in missing)
+        check_fit(Spec(**{**vars(spec), "parts": (type(part)(part.name, there, part.compare, part.choose),)}), f"{name}.toml")
+    if missing:
+        pytest.skip(f"not in the catalog yet: {', '.join(sorted(missing))}")
+
+
+def shipped(name: str) -> Spec:
+    return parse((resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8"), check=False)
+
+
+def test_seeds_that_choose_are_not_seeds_that_report() -> None:
+    from airoas.experiments.tune import FRESH, SEEDS
+
+    chosen = {seed for cell in shipped("sweep").cells for seed in cell.seeds} | {
+        *range(SEEDS, SEEDS + 10_000),
+        *range(FRESH, FRESH + 10_000),
+    }
+    for name in ("paper", "ablation", "literature"):
+        reported = {seed for cell in shipped(name).cells for seed in cell.seeds}
+        assert min(reported) == 900_000
+        assert not chosen & reported
+
+
+def test_the_papers_tables_are_complete() -> None:
+    """Table 1: five planners by six columns, Tag's for both opponents. Table 2: budgets, K, lambda, delta, r*, c, bounds."""
+    spec = shipped("paper")
+    columns = [
+        "light-dark-0.5",
+        "light-dark-1.0",
+        "tag",
+        "tag-modified",
+        "laser-tag-random",
+        "rock-sample-random-11-11",
+        "rock-sample-random-15-15",
+    ]
+    assert list(spec.domains) == columns
+    for domain, planner in itertools.product(columns, ("airoas", "adaops", "ardespot", "pomcpow", "pomcp")):
+        assert spec.reference[domain][planner][1]
+    options = {(cell.planner, cell.domain): cell.options for cell in spec.cells}
+    assert [options["airoas", domain]["target_inefficiency"] for domain in columns] == [5, 3, 2, 2, 2, 10, 2]
+    assert [options["adaops", domain]["delta"] for domain in columns] == [1, 1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    assert [options["adaops", domain]["particles"] for domain in columns] == [10, 10, 10, 10, 10, 100, 100]
+    assert [options["ardespot", domain]["particles"] for domain in columns] == [30, 30, 300, 300, 300, 100, 100]
+    assert [options["ardespot", domain]["regularization"] for domain in columns] == [0.1, 0.1, 0.01, 0.01, 0.01, 0, 0]
+    assert [options["pomcpow", domain]["alpha_observation"] for domain in columns] == [0.03] * 5 + [1, 1]
+    assert [options["pomcpow", domain]["k_observation"] for domain in columns] == [4] * 5 + [1, 1]
+    for domain in columns:
+        for planner in ("airoas", "adaops", "ardespot"):
+            assert options[planner, domain]["seconds"] == 5.0
+            expected = [-11.0, 11.0] if "light" in domain else "paper-rock-sample" if "rock" in domain else [-20.0, 0.0]
+            assert options[planner, domain]["bounds"] == expected
+        for planner in ("pomcp", "pomcpow"):
+            assert (options[planner, domain]["iterations"], options[planner, domain]["max_depth"]) == (20_000, 100)
+        assert options["pomcpow", domain]["c"] == 10
