@@ -77,6 +77,7 @@ class Record(Native):
     """
 
     __slots__ = ("__dict__", "_address", "_numba_type_", "_words")
+    _numba_type_: RecordType
 
     def __init__(self, **fields: Any) -> None:
         names = tuple(type(self).__annotations__)
