@@ -1,0 +1,105 @@
+"""Small models for the tests of the simulation-tree planners."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import airoas
+
+
+class Place(NamedTuple):
+    cell: int
+    prize: int
+
+
+class Sight(NamedTuple):
+    prize: int
+    edge: float
+
+
+@airoas.model
+class Corridor(NamedTuple):
+    """Cells 0 .. 3; a prize at either end, seen through noise. Walls make a step illegal, a grab ends it."""
+
+    noise: float = 0.25
+    discount: float = 0.9
+
+    def actions(self):
+        return ("left", "right", "grab")
+
+    def initial(self, rng):
+        return Place(1 + rng.integer(2), rng.integer(2))
+
+    def legal(self, s, a):
+        return not (a == 0 and s.cell == 0) and not (a == 1 and s.cell == 3)
+
+    def step(self, s, a, rng):
+        if a == 2:
+            return Place(-1, s.prize), 5.0 if s.cell == 3 * s.prize else -5.0
+        return Place(s.cell + (1 if a == 1 else -1), s.prize), -1.0
+
+    def observe(self, s, a, rng):
+        wrong = rng.uniform() < self.noise
+        return Sight(1 - s.prize if wrong else s.prize, 0.5 if s.cell in (0, 3) else -0.5)
+
+    def obs_logpdf(self, o, s, a):
+        if (o.edge > 0.0) != (s.cell == 0 or s.cell == 3):
+            return -math.inf
+        return math.log(1.0 - self.noise if o.prize == s.prize else self.noise)
+
+    def is_terminal(self, s):
+        return s.cell < 0
+
+
+class Point(NamedTuple):
+    x: float
+
+
+@airoas.model
+class Slide(NamedTuple):
+    """Stay near 0 by sliding any way; everything is continuous and no draw comes twice."""
+
+    discount: float = 0.9
+
+    def initial(self, rng):
+        return Point(rng.normal())
+
+    def sample_action(self, s, rng):
+        return (2.0 * rng.uniform() - 1.0,)
+
+    def step(self, s, a, rng):
+        return Point(s.x + a[0] + 0.1 * rng.normal()), -abs(s.x)
+
+    def observe(self, s, a, rng):
+        return Point(s.x + 0.5 * rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        z = (o.x - s.x) / 0.5
+        return -0.5 * z * z
+
+
+class Count(NamedTuple):
+    steps: int
+
+
+@airoas.model
+class Chain(NamedTuple):
+    """One action that pays 1, one observation."""
+
+    discount: float = 0.5
+
+    def actions(self):
+        return ("on",)
+
+    def initial(self, rng):
+        return Count(0)
+
+    def step(self, s, a, rng):
+        return Count(s.steps + 1), 1.0
+
+    def observe(self, s, a, rng):
+        return Count(0)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
