@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium
@@ -128,3 +130,10 @@ def test_wrong_options() -> None:
     environment.reset(seed=0)
     with pytest.raises(OptionError, match="no action 3"):
         environment.step(3)
+
+
+def test_without_gymnasium_the_remedy_is_told() -> None:
+    code = "import sys; sys.modules['gymnasium'] = None\nimport airoas.interop\nimport airoas.interop.gymnasium"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("gymnasium is not installed. Run `pip install 'airoas[gym]'`.")

@@ -174,6 +174,16 @@ def test_nearly_one_is_made_one_and_no_farther() -> None:
         parse_pomdp(near.replace("0.333333", "0.3333"))
 
 
+def test_rounding_never_draws_what_cannot_happen() -> None:
+    row = " ".join(["0.1"] * 10 + ["0"] * 2)  # ten tenths fall short of 1 when added up
+    text = f"discount: 0.9\nstates: 12\nactions: 1\nobservations: 12\nstart: {row}\nT: 0 : * {row}\nO: 0 : * {row}\n"
+    model = parse_pomdp(text)
+    nearly_one = type("Rng", (), {"uniform": lambda self: 1.0 - 2.0**-53})()
+    assert model.initial(nearly_one).number == 9
+    assert model.step(model.state(0), 0, nearly_one)[0].number == 9
+    assert model.observe(model.state(0), 0, nearly_one).number == 9
+
+
 def test_rewards_by_observation_that_is_certain_need_no_average() -> None:
     text = PREAMBLE + "T: * identity\nO: * : * : x 1\nR: go : a : a : x 3\nR: go : a : a : y 5\nR: stay : b : b 7 9\n"
     model = parse_pomdp(text)  # a warning would be an error here
@@ -359,6 +369,79 @@ def test_tables_by_hand_are_looked_over() -> None:
         Tabular(**{**good, "first": np.array([0, 1, 1, 5, 6, 8, 10])})
 
 
+ROWS = {2: [(1, 0), (0, 1), (0.25, 0.75)], 3: [(1, 0, 0), (0, 0.5, 0.5), (0.125, 0.25, 0.625)]}
+"""Exact in binary, so that nothing is lost by dividing by their sum."""
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> tuple[str, np.ndarray, np.ndarray, np.ndarray]:
+    """T, O and R for PREAMBLE with `start: 0.5 0.25 0.25`, and the same written into dense tables one after the other."""
+    transitions, seen, rewards = np.full((2, 3, 3), 1 / 3), np.full((2, 3, 2), 0.5), np.zeros((2, 3, 3, 2))
+    lines = ["T: * uniform", "O: * uniform"]
+
+    def reference(names: str) -> tuple[str, slice]:
+        number = draw(st.integers(-1, len(names) - 1))
+        if number < 0:
+            return "*", slice(None)
+        name = {"xy": "xy", "abc": "abc", "gs": ("go", "stay")}[names][number]
+        return draw(st.sampled_from((name, str(number)))), slice(number, number + 1)
+
+    for _ in range(draw(st.integers(0, 8))):
+        letter = draw(st.sampled_from("TOR"))
+        action, a = reference("gs")
+        state, s = reference("abc")
+        if letter == "R":
+            arrived, s2 = reference("abc")
+            sight, o = reference("xy")
+            values = draw(st.lists(st.integers(-3, 3), min_size=6, max_size=6))
+            form = draw(st.sampled_from(("entry", "row", "matrix")))
+            if form == "entry":
+                lines.append(f"R: {action} : {state} : {arrived} : {sight} {values[0]}")
+                rewards[a, s, s2, o] = values[0]
+            elif form == "row":
+                lines.append(f"R: {action} : {state} : {arrived}\n{values[0]} {values[1]}")
+                rewards[a, s, s2] = values[:2]
+            else:
+                lines.append(f"R: {action} : {state}\n" + " ".join(map(str, values)))
+                rewards[a, s] = np.reshape(values, (3, 2))
+            continue
+        table, width = (transitions, 3) if letter == "T" else (seen, 2)
+        row = draw(st.sampled_from(ROWS[width]))
+        numbers = " ".join(map(str, row))
+        form = draw(st.sampled_from(("entries", "row", "uniform row", "reset row", "matrix", "uniform", "identity")))
+        if letter == "O" and ("reset" in form or form == "identity"):
+            continue
+        if form == "entries":
+            order = draw(st.permutations(range(width)))
+            lines += [f"{letter}: {action} : {state} : * 0"] * draw(st.booleans())
+            lines += [f"{letter}:{action}:{state}:{column} {row[column]}" for column in order]
+            table[a, s] = row
+        elif form.endswith("row"):
+            lines.append(f"{letter}: {action} : {state}\n{form.split()[0] if ' ' in form else numbers}")
+            table[a, s] = {"uniform row": 1 / width, "reset row": (0.5, 0.25, 0.25)}.get(form, row)
+        else:
+            lines.append(f"{letter}: {action} {form if form != 'matrix' else ' '.join([numbers] * 3)}")
+            table[a] = {"uniform": 1 / width, "identity": np.eye(3)}.get(form, row)
+    return "\n".join(lines), transitions, seen, rewards
+
+
+@settings(max_examples=300, deadline=None)
+@given(statements())
+def test_any_sequence_of_statements_is_what_writing_them_in_order_gives(case) -> None:
+    text, transitions, seen, rewards = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AveragedRewardWarning)
+        model = parse_pomdp(f"{PREAMBLE}start: 0.5 0.25 0.25\n{text}\n")
+    paid = (rewards * seen[:, None]).sum(axis=3)
+    for s, a in np.ndindex(3, 2):
+        places = slice(model.first[s * 2 + a], model.first[s * 2 + a + 1])
+        possible = np.flatnonzero(transitions[a, s])
+        assert np.array_equal(model.successors[places], possible)
+        assert np.allclose(model.probabilities[places], transitions[a, s, possible], rtol=0, atol=1e-15)
+        assert np.allclose(model.rewards[places], paid[a, s, possible], rtol=0, atol=1e-14)
+        assert np.allclose(model.observations[s, a], seen[a, s], rtol=0, atol=1e-15)
+
+
 VALID = [(FILES / f"{name}.pomdp").read_text() for name in ("tiger", "forms", "grid")] + [PREAMBLE + "start: b\n" + REST]
 WORDS = [
     "discount:",
@@ -426,7 +509,7 @@ def test_random_bytes(data: bytes) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=60), st.booleans())
-@example(["states:", "1", "T:", "0", "+ -2"], True)
+@example(["T:", "0", ":", "0", ":", "0", "+ -2"], True)
 def test_random_words(words: list[str], with_preamble: bool) -> None:
     only_airoas_errors((PREAMBLE if with_preamble else "") + " ".join(words))
 
