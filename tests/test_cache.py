@@ -173,7 +173,7 @@ def test_damaged_files_are_discarded(project: Project) -> None:
     bomb = pickle.dumps(scope["Bomb"]())
     for damaged in (b"", whole[:20], whole[: len(whole) // 2], whole[:-1], whole[:100] + b"x" + whole[101:], whole[:32] + bomb, bomb):
         path.write_bytes(damaged)
-        assert cache._read(path) is None and not path.exists()
+        assert cache.read(path) is None and not path.exists()
     path.write_bytes(whole[:32] + bomb)
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **MISS}
     assert path.read_bytes() != whole[:32] + bomb and not (project.place / "exploded").exists()

@@ -21,6 +21,7 @@ _SITES = 4  # (state, action) pairs at which distributions are compared; more wh
 _MOST_SITES = 8
 _STATES = 100  # of a finite model
 _REWARDS = 1000  # draws of a reward
+_RETURNS = 100  # runs of a plan
 
 
 def simulation(model: Any, tell: Progress) -> Told:
@@ -75,15 +76,7 @@ def _walk_problems(model: Any, ask: Asker) -> Iterator[Problem]:
         if model.has("step_logpdf"):
             density = ask("step_logpdf", s, before, a)
             yield from _density_problems("step_logpdf", "step", density, f"{s!r} from state {before!r} under action {a}")
-        if model.has("value_bounds"):
-            lower, upper = ask("value_bounds", before)
-            if not lower <= upper:
-                yield (
-                    "value_bounds",
-                    "puts the lower bound above the upper",
-                    f"{lower} and {upper} in state {before!r}",
-                    "return (lower, upper).",
-                )
+        yield from _bound_problems(model, ask, before)
         if t < 20:
             _ask_the_rest(model, ask, before, a, s, o, rng)
 
@@ -103,6 +96,52 @@ def _density_problems(name: str, simulator: str, density: float, example: str) -
         yield name, f"is {density}", example, "return a finite number, or -inf for what cannot happen."
     elif density == -math.inf:
         yield name, f"is -inf for what `{simulator}` just produced", example, f"make it the log density of what `{simulator}` draws."
+
+
+def _bound_problems(model: Any, ask: Asker, s: Any) -> Iterator[Problem]:
+    """A lower bound above an upper one, and bounds that are not written where they belong."""
+    highest, source = math.inf, ""
+    if model.has("value_bounds"):
+        lower, highest = ask("value_bounds", s)
+        source = "value_bounds"
+        if not lower <= highest:
+            example = f"{lower} and {highest} in state {s!r}"
+            yield "value_bounds", "puts the lower bound above the upper", example, "return (lower, upper)."
+            return
+    if model.has("action_bounds"):
+        values, problem = _written(ask, "action_bounds", s, model.n_actions)
+        if problem:
+            yield "action_bounds", problem, f"in state {s!r}", "write out[at + a] for every action a, a finite number, and nothing else."
+            return
+        best = max(values[a] for a in range(model.n_actions) if ask("legal", s, a))
+        highest, source = (best, "action_bounds") if best < highest else (highest, source)
+    if model.has("plan_values"):
+        count = ask("n_plans")
+        if count < 1:
+            yield "n_plans", "is not positive", f"{count}", "give at least one plan, or none of the three methods for plans."
+            return
+        values, problem = _written(ask, "plan_values", s, count)
+        if problem:
+            yield (
+                "plan_values",
+                problem,
+                f"in state {s!r}",
+                "write out[at + k] for every plan k < n_plans, a finite number, and nothing else.",
+            )
+            return
+        if max(values) > highest + 1e-9 * (1.0 + abs(highest)):
+            problem = f"puts a plan above `{source}`"
+            yield "plan_values", problem, f"{max(values)} and {highest} in state {s!r}", "no plan is worth more than the upper bound."
+
+
+def _written(ask: Asker, name: str, s: Any, count: int) -> tuple[list[float], str]:
+    """What a method writes into `count` places, and what is wrong with that."""
+    out = np.full(count + 2, math.nan)
+    ask(name, s, out, 1)
+    if not np.isnan(out[[0, -1]]).all():
+        return [], "writes beside its places"
+    missing = np.flatnonzero(~np.isfinite(out[1:-1]))
+    return out[1:-1].tolist(), f"gives no finite number for place {missing[0]} of {count}" if len(missing) else ""
 
 
 def _ask_the_rest(model: Any, ask: Asker, s: Any, a: Any, s2: Any, o: Any, rng: Any) -> None:
@@ -250,6 +289,8 @@ def distributions(model: Any, tell: Progress) -> Told:
         yield from compare("step", "successor", pairs, ("index",), departed)
     if model.has("reward"):
         yield from _reward_problems(model, ask, sites)
+    if model.has("plan_values"):
+        yield from _plan_problems(model, ask, sites)
 
 
 def _fields(shape: Any) -> tuple[str, ...]:
@@ -289,4 +330,34 @@ def _reward_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) 
         if abs(drawn.mean() - stated) > allowed:
             problem = f"is {stated:g} in state {s!r} under action {a}, where `step` pays {drawn.mean():g} on average"
             yield Finding("warning", place(model, "reward"), problem, "return the expectation of the reward in `step`.")
+            return
+
+
+def _plan_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) -> Iterator[Finding | ModelError]:
+    """Follow some plans; a warning where they earn less than stated, which a reward too rare to be drawn may cause."""
+    rng = stream(0, "plans")
+    count, gamma = ask("n_plans"), model.discount
+    steps = min(_STEPS, math.ceil(math.log(1e-3) / math.log(gamma)))
+    for site, (s, _, _) in enumerate(sites):
+        k = site * count // len(sites)
+        stated = _written(ask, "plan_values", s, count)[0][k]
+        earned, largest = np.zeros(_RETURNS), 0.0
+        for run in range(_RETURNS):
+            here = s
+            for t in range(steps):
+                if ask.plain.is_terminal(here):
+                    break
+                a = ask("plan_action", k, t)
+                if not (0 <= a < model.n_actions and ask.plain.legal(here, a)):
+                    remedy = "give the index of an action that is legal wherever the plan may lead."
+                    yield ModelError(f"of plan {k} at step {t} is {a}, not legal in {here!r}", remedy, where=place(model, "plan_action"))
+                    return
+                here, reward = ask.plain.step(here, a, rng)
+                earned[run] += gamma**t * reward
+                largest = max(largest, abs(reward))
+        rest = gamma**steps * largest / (1.0 - gamma)
+        allowed = 6.0 * earned.std() / math.sqrt(_RETURNS) + 20.0 * np.ptp(earned) / _RETURNS + rest + 1e-9 * (1.0 + abs(stated))
+        if stated - earned.mean() > allowed:
+            problem = f"gives {stated:g} for plan {k} in state {s!r}, which earns {earned.mean():g} on average"
+            yield Finding("warning", place(model, "plan_values"), problem, "give the expected return of following `plan_action`, or less.")
             return

@@ -126,7 +126,7 @@ def _key(*parts: Any) -> str:
 
 def _load(path: Path, target: Any) -> CompileResult | None:
     """The stored kernel; None where there is none. What cannot be loaded is removed."""
-    payload = _read(path)
+    payload = read(path)
     if payload is None:
         return None
     try:
@@ -137,7 +137,7 @@ def _load(path: Path, target: Any) -> CompileResult | None:
         return None
 
 
-def _read(path: Path) -> bytes | None:
+def read(path: Path) -> bytes | None:
     """What was stored; None where there is nothing, or it is damaged and therefore removed."""
     try:
         raw = path.read_bytes()
@@ -159,7 +159,7 @@ def _rebuilt(payload: bytes, target: Any) -> CompileResult:
 def _save(path: Path, result: CompileResult) -> None:
     try:
         payload = dumps(result._reduce())
-        _write(path, hashlib.sha256(payload).digest() + payload)
+        write(path, hashlib.sha256(payload).digest() + payload)
         _clean(path.parent)
     except OSError as error:
         _say_once(f"compiled kernels were not kept ({error}). Free space or set {VARIABLE} to another folder.")
@@ -167,7 +167,7 @@ def _save(path: Path, result: CompileResult) -> None:
         _say_once(f"this numba cannot store kernels ({type(error).__name__}: {error}); they compile anew. Report it, please.")
 
 
-def _write(path: Path, raw: bytes) -> None:
+def write(path: Path, raw: bytes) -> None:
     """Write a file that other processes see whole or not at all."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".tmp-", delete=False) as file:
         try:
@@ -196,7 +196,7 @@ def _works(place: Path) -> bool:
             said = _try(place / f"trial-{key}.kernel")
             if said:
                 with contextlib.suppress(OSError):
-                    _write(outcome, said.encode())
+                    write(outcome, said.encode())
         _tried[place] = said != "no"
         if said == "no":
             _say_once(f"this numba does not load stored kernels rightly: they compile anew. Report it, please. (Remembered in {outcome}.)")
@@ -213,7 +213,7 @@ def _try(path: Path) -> str:
     """ "yes" or "no" of the stored trial kernel; empty where it had to be stored first."""
     dispatcher = numba.jit(nopython=True, nogil=True)(_trial)
     kind = numba.types.Array(numba.float64, 1, "C")
-    payload = _read(path)
+    payload = read(path)
     if payload is None:
         dispatcher.compile((kind,))
         _save(path, dispatcher.overloads[kind,])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from airoas.bounds import part
-from airoas.bounds.enumeration import can_enumerate, enumerate_model, observation_chances
+from airoas.bounds import fitted, part, simulated
+from airoas.bounds.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
+from airoas.bounds.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
+from airoas.bounds.store import kept
 from airoas.bounds.values import blind_values, fib_q_values, mdp_q_values
 from airoas.errors import OptionError
 from airoas.structure import suggest
@@ -20,116 +25,195 @@ NAMED: dict[str, tuple[Any, Any]] = {
     "paper-tag": (-20.0, 0.0),
     "paper-rock-sample": ("value_bounds", "value_bounds"),
 }
-"""The paper's settings. Tag and LaserTag have values up to 10, so their upper bound is none. RockSample's `value_bounds` are
-the fixed action east and the value of the fully observable problem."""
-LOWER = ("auto", "blind", "fixed:ACTION", "plans", "value_bounds")
-UPPER = ("auto", "mdp", "qmdp", "fib", "value_bounds")
+"""The paper's settings. Tag and LaserTag have values up to 10: an upper bound of 0 is none. RockSample's `value_bounds` are the
+fixed action east and the value of the fully observable problem."""
+LOWER = {
+    "auto": "the best that the model allows",
+    "plans": "its own plans (`plan_values`)",
+    "blind": "each action for ever, finite models",
+    "fixed:ACTION": "one action for ever, finite models",
+    "value_bounds": "its own bound",
+    "rollout": "mean return of `rollout_action`, an estimate",
+    "grid": "plans on a grid, an estimate",
+    "simulated": "mean returns of plans, an estimate",
+}
+UPPER = {
+    "auto": "the best that the model allows",
+    "fib": "fast informed bound, finite models with few observations",
+    "qmdp": "Q of the fully observable problem: its own (`action_bounds`), or finite models",
+    "mdp": "value of the fully observable problem, finite models",
+    "value_bounds": "its own bound",
+    "grid": "Q on a grid, an estimate",
+    "simulated": "the best of simulated returns, an estimate",
+}
+_QUIET = 2.0  # seconds
 
 Spec = str | tuple[float | str, float | str]
 _found: dict[tuple[str, str], Bounds] = {}
 
 
 def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None] | None = None) -> Bounds:
-    """The bounds that `spec` names: "auto", one of `NAMED`, or a pair (lower, upper) of numbers and names."""
+    """The bounds that `spec` names: "auto", one of `NAMED`, or a pair of a number or name of `LOWER` and one of `UPPER`.
+
+    "auto" takes, on each side, what is proved before what is estimated: a model's own plans and action bounds; for finite
+    models repeated actions and the fast informed bound (QMDP where there are many observations); `value_bounds`; then a grid
+    for up to three continuous components; then simulation. `progress` is called with what is being done.
+    """
     if not model.n_actions:
-        problem = f"{type(model).__name__} has continuous actions, which the planners with bounds do not choose from"
-        raise OptionError(problem, "give it `actions`, a finite choice of them, or use a planner for continuous actions: POMCPOW.")
+        problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
+        raise OptionError(problem, "give it `actions`, a finite choice of them, or use the planner for continuous ones, POMCPOW.")
     pair = _pair(spec)
     key = (model.content, repr(pair))
     if key not in _found:
-        lower, upper = _lower(model, pair[0]), _upper(model, pair[1])
-        _found[key] = join(lower, upper, model.n_actions)
+        finder = _Finder(model, progress or (lambda doing: None))
+        line = f"airoas: working out the bounds of {type(model).__name__}, once for this model"
+        timer = threading.Timer(_QUIET, lambda: print(line, file=sys.stderr))
+        if progress is None and sys.stderr.isatty():
+            timer.start()
+        try:
+            _found[key] = join(finder.lower(pair[0]), finder.upper(pair[1]), model.n_actions)
+        finally:
+            timer.cancel()
     return _found[key]
 
 
 def _pair(spec: Any) -> tuple[Any, Any]:
-    if spec == "auto":
-        return "auto", "auto"
     if isinstance(spec, str):
-        if spec not in NAMED:
-            known = ("auto", *NAMED)
+        known: dict[str, tuple[Any, Any]] = {"auto": ("auto", "auto"), **NAMED}
+        if spec not in known:
             raise OptionError(f"there are no bounds {spec!r}", f"{suggest(spec, known)}Use {', '.join(known)}, or a pair (lower, upper).")
-        return NAMED[spec]
+        return known[spec]
     if not isinstance(spec, (tuple, list)) or len(spec) != 2:
         raise OptionError(f"bounds={spec!r} is no pair", 'give (lower, upper), ("blind", "qmdp") or (-20, 10) say, or "auto".')
-    lower, upper = (_side(side, known, which) for side, known, which in zip(spec, (LOWER, UPPER), ("lower", "upper"), strict=True))
+    lower, upper = _side(spec[0], LOWER, "lower"), _side(spec[1], UPPER, "upper")
     if not isinstance(lower, str) and not isinstance(upper, str) and lower > upper:
         raise OptionError(f"the lower bound {lower:g} is above the upper one, {upper:g}", "give (lower, upper).")
     return lower, upper
 
 
-def _side(side: Any, known: tuple[str, ...], which: str) -> Any:
-    if isinstance(side, (int, float, np.integer, np.floating)) and not isinstance(side, bool):
-        if math.isfinite(side):
-            return float(side)
-    elif side in known or (isinstance(side, str) and side.startswith("fixed:") and which == "lower"):
+def _side(side: Any, known: dict[str, str], which: str) -> Any:
+    if isinstance(side, (int, float, np.integer, np.floating)) and not isinstance(side, bool) and math.isfinite(side):
+        return float(side)
+    if isinstance(side, str) and (side in known or (which == "lower" and side.startswith("fixed:"))):
         return side
-    remedy = f"{suggest(side, known) if isinstance(side, str) else ''}Use a number or one of {', '.join(known)}."
+    remedy = f"{suggest(side, known) if isinstance(side, str) else ''}Use a finite number or one of {', '.join(known)}."
     raise OptionError(f"there is no {which} bound {side!r}", remedy)
 
 
-def _lower(model: Any, side: Any) -> Part:
-    if side == "auto":
-        side = "plans" if model.has("plan_values") else "blind" if can_enumerate(model) else "value_bounds"
-    if not isinstance(side, str):
-        return Part(f"{side:g}", part.number, part.Number(value=side), 1, (-1,))
-    if side == "plans":
-        _wants(model, side, "plan_values")
-        first = tuple(int(model.plan_action(k, 0)) for k in range(int(model.n_plans())))
-        return Part(side, part.plan_values, part.Nothing(), len(first), first)
-    if side == "value_bounds":
-        _wants(model, side, "value_bounds")
-        return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
-    return _repeated(model, side)
+class _Finder:
+    """Makes the two sides; what both need is made once."""
 
+    def __init__(self, model: Any, tell: Callable[[str], None]) -> None:
+        self.model, self.tell = model, tell
 
-def _repeated(model: Any, side: str) -> Part:
-    """Each action for ever, or one that is named."""
-    table = enumerate_model(model)
-    if side == "blind":
-        always = [a for a in range(model.n_actions) if table.legal[:, a].all()]
-        if not always:
-            worst = min(0.0, float(table.rewards.min())) / (1.0 - model.discount)
-            return Part(f"{worst:g}", part.number, part.Number(value=worst), 1, (-1,), table.exact)
-    else:
-        always = [_action(model, side.removeprefix("fixed:"))]
-    values = blind_values(model, always, table=table)
-    kept = _undominated(values)
-    data = part.Table(values=np.ascontiguousarray(values[:, kept]))
-    return Part(side, part.table_row, data, len(kept), tuple(always[k] for k in kept), table.exact)
+    def lower(self, side: Any) -> Part:
+        model = self.model
+        if not isinstance(side, str):
+            return Part(f"{side:g}", part.number, part.Number(value=side), 1, (-1,))
+        if side == "auto":
+            side = "plans" if model.has("plan_values") else "blind" if can_enumerate(model) else self._own_or_estimated()
+        if side == "plans":
+            self._wants("plan_values", side)
+            first = tuple(int(model.plan_action(k, 0)) for k in range(int(model.n_plans())))
+            return Part(side, part.plan_values, part.Nothing(), len(first), first)
+        if side == "value_bounds":
+            self._wants(side, side)
+            return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
+        if side == "rollout":
+            return simulated.rollouts(model)
+        if side in ("grid", "simulated"):
+            return self._estimated(side)[0]
+        action = None if side == "blind" else _action(model, side.removeprefix("fixed:"))
+        arrays = kept(model, side, lambda: self._repeated(action))
+        first = tuple(int(a) for a in arrays["first"])
+        return Part(side, part.table_row, part.Table(values=arrays["values"]), len(first), first, bool(arrays["exact"]))
+
+    def upper(self, side: Any) -> Part:
+        model = self.model
+        if not isinstance(side, str):
+            return Part(f"{side:g}", part.number, part.Number(value=side), 1)
+        if side == "auto" and not model.has("action_bounds") and not can_enumerate(model):
+            side = self._own_or_estimated()
+        if side == "value_bounds":
+            self._wants(side, side)
+            return Part(side, part.value_bounds_upper, part.Nothing(), 1)
+        if side in ("grid", "simulated"):
+            return self._estimated(side)[1]
+        if side in ("auto", "qmdp") and model.has("action_bounds"):
+            return Part("qmdp", part.action_bounds, part.Nothing(), model.n_actions)
+        arrays = kept(model, f"{side} above", lambda: self._observable(side))
+        return Part(
+            str(arrays["name"]), part.table_row, part.Table(values=arrays["values"]), arrays["values"].shape[1], (), bool(arrays["exact"])
+        )
+
+    def _wants(self, hook: str, side: str) -> None:
+        if not self.model.has(hook):
+            problem = f'{type(self.model).__name__} has no `{hook}`, which the bound "{side}" takes'
+            raise OptionError(problem, f'write `{hook}`, or choose "auto".')
+
+    @functools.cached_property
+    def _table(self) -> Enumeration:
+        self.tell("enumerating states")
+        return enumerate_model(self.model)
+
+    def _repeated(self, action: int | None) -> dict[str, np.ndarray]:
+        """Each action for ever that is legal everywhere, or one; without any, the worst that can happen."""
+        table = self._table
+        actions = [a for a in range(self.model.n_actions) if table.legal[:, a].all()] if action is None else [action]
+        if not actions:
+            worst = min(0.0, float(table.rewards.min())) / (1.0 - self.model.discount)
+            return {"values": np.full((len(table.terminal), 1), worst), "first": np.array([-1]), "exact": np.array(table.exact)}
+        self.tell("values of repeated actions")
+        values = blind_values(self.model, actions, table=table)
+        best = _undominated(values)
+        first = np.array([actions[k] for k in best])
+        return {"values": np.ascontiguousarray(values[:, best]), "first": first, "exact": np.array(table.exact)}
+
+    def _observable(self, side: str) -> dict[str, np.ndarray]:
+        model, table = self.model, self._table
+        if side == "auto":  # with certain successors an observation shows nothing new: both bounds are the same
+            informed = table.successors.shape[2] > 1 and observation_chances(model, table) is not None
+            side = "fib" if informed else "qmdp"
+        self.tell("fast informed bound" if side == "fib" else "values of the fully observable problem")
+        q = fib_q_values(model, table=table) if side == "fib" else mdp_q_values(model, table=table)
+        q = q.max(axis=1, keepdims=True) if side == "mdp" else np.maximum(q, ILLEGAL)
+        return {"values": q, "exact": np.array(table.exact), "name": np.array(side)}
+
+    def _own_or_estimated(self) -> str:
+        if self.model.has("value_bounds"):
+            return "value_bounds"
+        return "grid" if self._grid is not None else "simulated"
+
+    @functools.cached_property
+    def _grid(self) -> tuple[Grid, np.ndarray] | None:
+        self.tell("looking where random actions lead")
+        return shape_of(self.model)
+
+    @functools.cache  # noqa: B019 - a finder lives for one call
+    def _estimated(self, side: str) -> tuple[Part, Part]:
+        model = self.model
+        if side == "simulated":
+            return simulated.estimate(model)
+        if self._grid is None:
+            problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
+            raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
+        grid, visited = self._grid
+        arrays = kept(model, side, lambda: fitted.estimate(model, grid, visited, self.tell))
+        evaluate = interpolation(len(model.shapes.state.kinds))
+        first = tuple(int(a) for a in arrays["first"])
+        return (
+            Part("grid plans", evaluate, Values(grid=grid, values=arrays["plans"]), len(first), first, sound=False),
+            Part("grid qmdp", evaluate, Values(grid=grid, values=arrays["q"]), model.n_actions, sound=False),
+        )
 
 
 def _undominated(values: np.ndarray) -> list[int]:
     """The columns of [S, k] that no other one matches everywhere: the rest never decide a maximum."""
-    kept = list(range(values.shape[1]))
+    left = list(range(values.shape[1]))
     for k in range(values.shape[1]):
-        if any((values[:, j] >= values[:, k] - 1e-9).all() for j in kept if j != k):
-            kept.remove(k)
-    return kept
-
-
-def _upper(model: Any, side: Any) -> Part:
-    if not isinstance(side, str):
-        return Part(f"{side:g}", part.number, part.Number(value=side), 1)
-    if side == "auto" and not model.has("action_bounds") and not can_enumerate(model):
-        side = "value_bounds"
-    if side == "value_bounds":
-        _wants(model, side, "value_bounds")
-        return Part(side, part.value_bounds_upper, part.Nothing(), 1)
-    if side in ("auto", "qmdp") and model.has("action_bounds"):
-        return Part("qmdp", part.action_bounds, part.Nothing(), model.n_actions)
-    table = enumerate_model(model)
-    if side == "auto":  # with certain successors an observation tells nothing that was not known: both are the same
-        informed = table.successors.shape[2] > 1 and observation_chances(model, table) is not None
-        side = "fib" if informed else "qmdp"
-    q = fib_q_values(model, table=table) if side == "fib" else mdp_q_values(model, table=table)
-    q = q.max(axis=1, keepdims=True) if side == "mdp" else np.maximum(q, ILLEGAL)
-    return Part(side, part.table_row, part.Table(values=q), q.shape[1], (), table.exact)
-
-
-def _wants(model: Any, side: str, hook: str) -> None:
-    if not model.has(hook):
-        raise OptionError(f'{type(model).__name__} has no `{hook}`, which the bound "{side}" takes', f'write `{hook}`, or choose "auto".')
+        if any((values[:, j] >= values[:, k] - 1e-9).all() for j in left if j != k):
+            left.remove(k)
+    return left
 
 
 def _action(model: Any, name: str) -> int:

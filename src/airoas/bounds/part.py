@@ -64,7 +64,7 @@ class Bounds:
         """Lower and upper bound of a belief (`Particles`). They cross only where one of them is unsound."""
         plans = len(self.first_actions)
         numbers = np.zeros((len(belief.states), plans + (model.n_actions if self.by_action else 1)))
-        _over_states(self.evaluate)(model, self.data, belief.states, numbers.reshape(-1), rng)
+        over_states(self.evaluate)(model, self.data, belief.states, numbers.reshape(-1), rng)
         means = belief.weights @ numbers
         return float(means[:plans].max()), float(means[plans:].max())
 
@@ -107,15 +107,17 @@ def _one_after_the_other(lower: Evaluate, upper: Evaluate) -> Evaluate:
 
 
 @functools.cache
-def _over_states(evaluate: Evaluate) -> Kernel:
-    def over_states(model: Any, data: Any, states: Any, out: Any, rng: Any) -> None:
+def over_states(evaluate: Evaluate) -> Kernel:
+    """A kernel (model, data, states [N, n], out [N * width], rng) that evaluates every state; terminal ones stay as they are."""
+
+    def evaluate_all(model: Any, data: Any, states: Any, out: Any, rng: Any) -> None:
         width = len(out) // len(states)
         for i in range(len(states)):
             s = model.read_state(states, i)
             if not model.is_terminal(s):
                 evaluate(model, data, s, rng, out, i * width)
 
-    return kernel(over_states)
+    return kernel(evaluate_all)
 
 
 # --- where the numbers come from ---

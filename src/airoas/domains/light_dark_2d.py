@@ -25,6 +25,9 @@ HALF_WIDTH = 0.5
 """Half the width of the band of light."""
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOWEST_CUT, _HIGHEST_CUT = -10, 15
+_REACH = 2
+"""Plans go so many short moves at most along each axis."""
+_WIDTH = 2 * _REACH + 1
 
 
 class State(NamedTuple):
@@ -60,7 +63,9 @@ class LightDark2D(NamedTuple):
         return 60
 
     def prepare(self) -> dict[str, Any]:
-        return _check(self)
+        _check(self)
+        rate = _rate(self.discount, self.move_noise)
+        return {"rate": rate, "luck": _luck(rate, self.move_noise), "powers": self.discount ** np.arange(2 * _REACH + 1)}
 
     def actions(self) -> tuple[str, ...]:
         ways = ("north", "east", "south", "west")
@@ -95,6 +100,48 @@ class LightDark2D(NamedTuple):
         way = (3 if far > 0.0 else 1) if along_x else (2 if far > 0.0 else 0)
         return way if abs(far) > 0.5 * LONG + 0.5 * SHORT else way + 4
 
+    def n_plans(self) -> int:
+        return _WIDTH * _WIDTH + 1
+
+    def plan_action(self, k: int, t: int) -> int:
+        """Up to two short moves east or west, up to two north or south, then stop; the last plan goes to the light and on for ever."""
+        if k == _WIDTH * _WIDTH:
+            return 1 if self.light > 0.0 else 3
+        east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
+        if t < abs(east):
+            return 5 if east > 0 else 7
+        if t < abs(east) + abs(north):
+            return 4 if north > 0 else 6
+        return STOP
+
+    def plan_values(self: Any, s: State, out: Any, at: int) -> None:
+        """A lower bound: the chance to end in the goal is at least that of noise shorter than the way to its edge."""
+        for k in range(_WIDTH * _WIDTH):
+            east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
+            x, y = s.x + SHORT * east, s.y + SHORT * north
+            moves = abs(east) + abs(north)
+            room = GOAL - math.sqrt(x * x + y * y)
+            chance = 0.0
+            if moves == 0:
+                chance = 1.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else 0.0
+            elif room > 0.0:
+                chance = 1.0 - math.exp(-0.5 * room * room / (moves * self.move_noise * self.move_noise))
+            out[at + k] = self.powers[moves] * (20.0 * chance - 10.0)
+        out[at + _WIDTH * _WIDTH] = 0.0
+
+    def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
+        """Upper bounds of the values of the actions once the position is seen; see `_rate`."""
+        for a in range(STOP):
+            dx, dy = _displacement(a)
+            x, y = s.x + dx, s.y + dy
+            seen = self.luck * math.exp(-self.rate * (abs(x) + abs(y) - math.sqrt(2.0) * GOAL))
+            outside = math.sqrt(x * x + y * y) - GOAL
+            if outside > 0.0:  # then another move is due, unless noise alone leads into the goal
+                into = math.exp(-0.5 * outside * outside / (self.move_noise * self.move_noise))
+                seen = min(seen, into + (1.0 - into) * self.discount)
+            out[at + a] = 10.0 * self.discount * min(1.0, seen)
+        out[at + STOP] = 10.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else -10.0
+
     def cell(self, s: State) -> int:
         return _cell(s)
 
@@ -125,7 +172,8 @@ class LightDark2DContinuous(NamedTuple):
         return 60
 
     def prepare(self) -> dict[str, Any]:
-        return _check(self)
+        _check(self)
+        return {}
 
     def initial(self, rng: Rng) -> State:
         return _initial(rng)
@@ -177,7 +225,7 @@ class LightDark2DContinuous(NamedTuple):
         return _text(self, s, belief)
 
 
-def _check(model: Any) -> dict[str, Any]:
+def _check(model: Any) -> None:
     name = type(model).__name__
     if not math.isfinite(model.light):
         raise OptionError(f"{name}(light={model.light})", "light must be a finite position.")
@@ -186,7 +234,25 @@ def _check(model: Any) -> dict[str, Any]:
             raise OptionError(f"{name}({field}={getattr(model, field)})", f"{field} is a standard deviation: above 0 and finite.")
     if not 0.0 < model.discount <= 1.0:
         raise OptionError(f"{name}(discount={model.discount})", "discount must be above 0 and at most 1.")
-    return {}
+
+
+def _rate(discount: float, noise: float) -> float:
+    """The largest c for which U(s) = 10 exp(-c (|x| + |y| - sqrt(2) GOAL)) bounds the value of seeing the position.
+
+    U is at least 10 in the goal, and a move brings |x| + |y| down by at most 1 and the noise: discount exp(c) E exp(c |noise|) <= 1
+    makes U(s) at least the discounted mean of U after any move.
+    """
+    low, high = 0.0, -math.log(discount)
+    for _ in range(60):
+        c = 0.5 * (low + high)
+        low, high = (c, high) if discount * math.exp(c) * _luck(c, noise) <= 1.0 else (low, c)
+    return low
+
+
+def _luck(c: float, noise: float) -> float:
+    """E exp(c (|u| + |v|)) for u and v normal with standard deviation `noise`."""
+    one = math.exp(0.5 * c * c * noise * noise) * (1.0 + math.erf(c * noise / math.sqrt(2.0)))
+    return one * one
 
 
 def _displacement(a: int) -> tuple[float, float]:

@@ -1,9 +1,8 @@
 """Fully observable values against exact answers and against themselves."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
+from bound_models import Ladder
 
 import airoas
 from airoas.bounds import enumerate_model, mdp_q_values, mdp_values
@@ -31,50 +30,6 @@ def test_values_satisfy_bellmans_equation_and_bound_it_from_above():
     residual = np.where(table.terminal[:, None], 0.0, expected) - q
     assert np.abs(residual).max() < 1e-9
     assert (q >= mdp_q_values(model, 1e-12) - 1e-12).all()
-
-
-@airoas.model
-class Ladder(NamedTuple):
-    """Climb or jump off: no `reward`, so it is averaged over simulated steps; action 1 is illegal at the bottom."""
-
-    discount: float = 0.5
-
-    def actions(self):
-        return ("climb", "jump")
-
-    def initial(self, rng):
-        return (0,)
-
-    def legal(self, s, a):
-        return a == 0 or s[0] > 0
-
-    def is_terminal(self, s):
-        return s[0] == 3
-
-    def step(self, s, a, rng):
-        if s[0] == 3:
-            return s, 0.0
-        return ((min(s[0] + 1, 2),), 0.0) if a == 0 else ((3,), 1.0 * s[0])
-
-    def observe(self, s, a, rng):
-        return (s[0],)
-
-    def obs_logpdf(self, o, s, a):
-        return 0.0 if o[0] == s[0] else -float("inf")
-
-    def n_states(self):
-        return 4
-
-    def index(self, s):
-        return s[0]
-
-    def state(self, i):
-        return (i,)
-
-    def successor(self, s, a, k):
-        if s[0] == 3:
-            return s, 1.0
-        return ((min(s[0] + 1, 2),), 1.0) if a == 0 else ((3,), 1.0)
 
 
 def test_illegal_actions_and_simulated_rewards():

@@ -1,0 +1,78 @@
+"""Bounds on disk: arrays by the content of the model and what was asked for.
+
+They lie beside the compiled kernels, as `.npz` behind a digest that is verified before a file is read. New content is a new
+file; a damaged one is computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airoas import __version__
+from airoas.cache import folder, read, write
+
+WORTH_KEEPING = 0.2
+"""Seconds of work; what took less is not stored."""
+_KEEP_BYTES = 1 << 29
+
+
+def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays that `compute` gives, from disk where an earlier process stored them."""
+    path = _path(model, what)
+    found = path and _load(path)
+    if found:
+        return found
+    start = time.perf_counter()
+    arrays = compute()
+    if path and time.perf_counter() - start > WORTH_KEEPING:
+        _save(path, arrays)
+    return arrays
+
+
+def _path(model: Any, what: str) -> Path | None:
+    """None where there is no folder, or the content of the model cannot be known."""
+    place = folder() if model.native().made.cacheable else None
+    key = hashlib.sha256(repr((model.content, what, __version__, _sources())).encode()).hexdigest()[:40]
+    return place and place / f"bounds-{type(model).__name__}-{key}.npz"
+
+
+@functools.cache
+def _sources() -> str:
+    """The digest of this package, so that a changed method finds nothing of the old one."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+
+
+def _load(path: Path) -> dict[str, np.ndarray] | None:
+    raw = read(path)
+    if raw is None:
+        return None
+    with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    raw = buffer.getvalue()
+    with contextlib.suppress(OSError):  # a full disk costs the next process a few seconds
+        write(path, hashlib.sha256(raw).digest() + raw)
+        _clean(path.parent)
+
+
+def _clean(place: Path) -> None:
+    """Drop the oldest until what is left is within its size."""
+    files = sorted(place.glob("bounds-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
+    total = 0
+    for file in files:
+        total += file.stat().st_size
+        if total > _KEEP_BYTES:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,157 @@
+"""What `find_bounds` picks, refuses, keeps on disk, and that its pairs never cross."""
+
+import time
+
+import numpy as np
+import pytest
+from bound_models import Plain, random_model
+
+import airoas
+from airoas import Particles
+from airoas.bounds import find, find_bounds, store
+from airoas.catalog import DOMAINS, find_domain
+from airoas.domains import LightDark, Tag, Tiger
+from airoas.domains.light_dark_2d import LightDark2DContinuous
+
+PICKED = {
+    "tiger": ("blind", "fib"),
+    "light-dark-1.0": ("plans", "qmdp"),
+    "light-dark-2d": ("plans", "qmdp"),
+    "tag": ("blind", "fib"),
+    "tag-modified": ("blind", "fib"),
+    "laser-tag": ("blind", "qmdp"),
+    "rock-sample-7-8": ("plans", "qmdp"),
+    "rock-sample-15-15": ("plans", "qmdp"),
+    "rock-sample-11-11-despot": ("plans", "qmdp"),
+}
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_auto_picks_a_sound_pair_that_does_not_cross(name):
+    model = find_domain(name)(0)
+    bounds = find_bounds(model)
+    assert ((bounds.lower, bounds.upper), bounds.sound) == (PICKED[name], True)
+    rng, draw = airoas.stream(0, name), np.random.default_rng(0)
+    start = Particles.sample(model, 300, rng)
+    for sharpness in (0.0, 1.0, 10.0):
+        weights = np.exp(sharpness * draw.normal(size=300))
+        lower, upper = bounds.at(model, Particles(start.states, weights / weights.sum()), rng)
+        assert lower <= upper
+        assert np.isfinite((lower, upper)).all()
+
+
+@pytest.mark.parametrize("name", ["tiger", "light-dark-1.0", "light-dark-2d", "tag", "rock-sample-7-8"])
+def test_interpreted_equals_compiled(name):
+    model = find_domain(name)(0)
+    bounds, belief = find_bounds(model), Particles.sample(model, 40, airoas.stream(2))
+    compiled = bounds.at(model, belief, airoas.stream(1))
+    with airoas.running("interpreted"):
+        assert bounds.at(model, belief, airoas.stream(1)) == compiled
+
+
+def test_a_few_seconds_are_enough_for_every_domain():
+    """Once compiled; the whole table of the issue."""
+    for name in DOMAINS:
+        model = find_domain(name)(0)
+        if model.n_actions:
+            find_bounds(model)
+    find._found.clear()
+    for name in DOMAINS:
+        model = find_domain(name)(0)
+        if model.n_actions:
+            start = time.process_time()
+            find_bounds(model)
+            assert time.process_time() - start < 5.0
+
+
+def test_the_papers_settings_and_numbers():
+    model = Tag()
+    belief = Particles.exact(model)
+    for spec, lower, upper in (("paper-tag", "-20", "0"), ("paper-light-dark", "-11", "11"), ((-3, 4.5), "-3", "4.5")):
+        bounds = find_bounds(model, spec)
+        assert (bounds.lower, bounds.upper) == (lower, upper)
+        assert bounds.at(model, belief, airoas.stream(0)) == pytest.approx((float(lower), float(upper)))
+        assert bounds.first_actions.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("model", "spec", "words"),
+    [
+        (Tag(), "paper-tags", "Did you mean `paper-tag`"),
+        (Tag(), ("blnd", "qmdp"), "no lower bound 'blnd'. Did you mean `blind`"),
+        (Tag(), ("blind", "qdmp"), "no upper bound 'qdmp'. Did you mean `qmdp`"),
+        (Tag(), ("fixed:tagg", "qmdp"), "Did you mean `tag`"),
+        (Tag(), (10, -20), "the lower bound 10 is above the upper one, -20"),
+        (Tag(), (float("nan"), 1), "Use a finite number"),
+        (Tag(), 7, "is no pair"),
+        (Tag(), ("plans", "qmdp"), "has no `plan_values`"),
+        (LightDark(), ("blind", "qmdp"), "cannot be enumerated"),
+        (LightDark(), ("plans", "value_bounds"), "has no `value_bounds`"),
+        (airoas.domains.LaserTag(), ("blind", "fib"), 'Choose upper="qmdp"'),
+        (LightDark2DContinuous(), "auto", "POMCPOW"),
+    ],
+)
+def test_what_is_refused_is_named_with_a_remedy(model, spec, words):
+    with pytest.raises(airoas.OptionError) as error:
+        find_bounds(model, spec)
+    assert words in str(error.value)
+
+
+def test_it_is_found_once_per_model_content():
+    assert find_bounds(Tiger()) is find_bounds(Tiger())
+    assert find_bounds(Tiger()) is not find_bounds(Tiger(accuracy=0.9))
+    assert find_bounds(Tiger(), ("blind", "qmdp")) is find_bounds(Tiger(), ["blind", "qmdp"])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache of bounds, in which everything is worth keeping."""
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    monkeypatch.setattr(store, "WORTH_KEEPING", -1.0)
+    monkeypatch.setattr(find, "_found", {})
+    return tmp_path
+
+
+def test_stored_bounds_are_loaded_and_damaged_ones_computed_again(folder, monkeypatch):
+    model = random_model(3)
+    bounds = find_bounds(model)
+    files = sorted(folder.glob("bounds-*.npz"))
+    assert len(files) == 2
+    computed = []
+    monkeypatch.setattr(find, "enumerate_model", lambda m: computed.append(m) or airoas.bounds.enumerate_model(m))
+    find._found.clear()
+    again = find_bounds(model)
+    assert not computed
+    assert np.array_equal(again.data.values, bounds.data.values) and (again.lower, again.upper) == (bounds.lower, bounds.upper)
+    files[0].write_bytes(files[0].read_bytes()[:-7] + b"another")
+    find._found.clear()
+    assert np.array_equal(find_bounds(model).data.values, bounds.data.values)
+    assert computed == [model]
+    assert len(sorted(folder.glob("bounds-*.npz"))) == 2  # the damaged one was removed and written anew
+    find._found.clear()
+    find_bounds(random_model(4))
+    assert len(computed) == 2  # another model finds nothing
+
+
+def test_a_grid_is_stored_too(folder, monkeypatch):
+    first = find_bounds(Plain())
+    find._found.clear()
+    monkeypatch.setattr(find.fitted, "estimate", lambda *_: pytest.fail("it is on disk"))
+    belief = Particles.sample(Plain(), 50, airoas.stream(0))
+    assert find_bounds(Plain()).at(Plain(), belief, airoas.stream(0)) == first.at(Plain(), belief, airoas.stream(0))
+
+
+def test_quick_work_is_not_stored_and_the_oldest_goes_first(folder, monkeypatch):
+    monkeypatch.setattr(store, "WORTH_KEEPING", 1e9)
+    find_bounds(random_model(5))
+    assert not list(folder.glob("bounds-*.npz"))
+    monkeypatch.setattr(store, "WORTH_KEEPING", -1.0)
+    monkeypatch.setattr(store, "_KEEP_BYTES", 1)
+    find_bounds(random_model(6))
+    assert len(list(folder.glob("bounds-*.npz"))) == 0
+
+
+def test_progress_is_told(folder):
+    told = []
+    find_bounds(random_model(7), progress=told.append)
+    assert told == ["enumerating states", "values of repeated actions", "fast informed bound"]
