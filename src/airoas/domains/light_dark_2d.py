@@ -120,12 +120,11 @@ class LightDark2D(NamedTuple):
             east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
             x, y = s.x + SHORT * east, s.y + SHORT * north
             moves = abs(east) + abs(north)
-            room = GOAL - math.sqrt(x * x + y * y)
+            square = x * x + y * y
             chance = 0.0
-            if moves == 0:
-                chance = 1.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else 0.0
-            elif room > 0.0:
-                chance = 1.0 - math.exp(-0.5 * room * room / (moves * self.move_noise * self.move_noise))
+            if square <= GOAL * GOAL:
+                room = GOAL - math.sqrt(square)
+                chance = 1.0 - math.exp(-0.5 * room * room / (moves * self.move_noise * self.move_noise)) if moves > 0 else 1.0
             out[at + k] = self.powers[moves] * (20.0 * chance - 10.0)
         out[at + _WIDTH * _WIDTH] = 0.0
 
@@ -137,7 +136,8 @@ class LightDark2D(NamedTuple):
             seen = self.luck * math.exp(-self.rate * (abs(x) + abs(y) - math.sqrt(2.0) * GOAL))
             outside = math.sqrt(x * x + y * y) - GOAL
             if outside > 0.0:  # then another move is due, unless noise alone leads into the goal
-                into = math.exp(-0.5 * outside * outside / (self.move_noise * self.move_noise))
+                far = min(8.0, outside / self.move_noise)  # beyond it the chance is no more than at 8, which is next to none
+                into = math.exp(-0.5 * far * far) if far < 8.0 else 1.3e-14
                 seen = min(seen, into + (1.0 - into) * self.discount)
             out[at + a] = 10.0 * self.discount * min(1.0, seen)
         out[at + STOP] = 10.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else -10.0
