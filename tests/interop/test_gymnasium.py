@@ -49,7 +49,7 @@ def test_environment_and_policy_play_the_episode_of_simulate(model, seed: int) -
     steps, end = played(Environment(model), policy, seed)
     assert steps == [(tuple(map(float, step.observation)), step.reward, step.state) for step in episode.trace]
     assert end == (episode.terminated, not episode.terminated)
-    assert policy.decision is not None and policy.act() == policy.decision
+    assert policy.decision is not None and policy.agent.act().action == policy.decision.action
 
 
 def test_seeds() -> None:
@@ -68,12 +68,12 @@ def test_policy_seeds_follow_each_other() -> None:
     model = Tiger()
     policy = Policy(model, Random(), seed=7)
     policy.reset()
-    assert policy.seed == 7, "nothing was decided yet"
+    assert policy.agent.seed == 7, "nothing was decided yet"
     ours = []
     for _ in range(2):
-        ours.append(played(Environment(model, max_steps=5), policy, policy.seed)[0])
+        ours.append(played(Environment(model, max_steps=5), policy, policy.agent.seed)[0])
         policy.reset()
-    assert policy.seed == 9
+    assert policy.agent.seed == 9
     for seed, steps in zip((7, 8), ours, strict=True):
         assert [step[1] for step in steps] == [step.reward for step in airoas.simulate(model, Random(), seed, max_steps=5).trace]
 

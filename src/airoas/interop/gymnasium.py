@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import numpy as np
 
-from airoas.belief import filter as filters
+from airoas.agent import Agent
+from airoas.belief.filter import DepletionWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import ModelError, OptionError
@@ -106,34 +108,23 @@ class Policy:
     """
 
     def __init__(self, model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000) -> None:
-        if particles < 1:
-            raise OptionError(f"particles is {particles}", "use at least 1.")
-        self.model, self.planner, self.particles = _checked(model), planner, particles
-        self.method = filters.choose_method(model, filter)
-        self.seed = seed
-        self.reset(seed)
+        self._begin = functools.partial(Agent, model, planner, filter=filter, particles=particles)
+        self.agent = self._begin(seed=seed)
+        self.decision: Decision | None = None
 
     def reset(self, seed: int | None = None) -> None:
         """Begin an episode with this seed, or with the one after that of the episode before."""
-        if seed is not None or self.decision is not None:
-            self.seed = self.seed + 1 if seed is None else seed
-        self.belief = filters.start(self.model, self.method, self.particles, stream(self.seed, "filter"))
-        self.decision: Decision | None = None
-        self._time = 0
-
-    def act(self) -> Decision:
-        """The planner's decision for the present belief."""
-        self.decision = self.planner.plan(self.model, self.belief, stream(self.seed, "planner", self._time))
-        return self.decision
+        next_seed = self.agent.seed if self.decision is None else self.agent.seed + 1
+        self.agent = self._begin(seed=next_seed if seed is None else seed)
+        self.decision = None
 
     def __call__(self, observation: Any) -> Any:
         """Take in what was observed after the action before, and choose the next: an index, or an array [k]."""
+        agent = self.agent
         if self.decision is not None:
-            seen = self.model.from_row("observation", np.asarray(observation))
-            rng = stream(self.seed, "filter", self._time)
-            self.belief, rescue = filters.update_and_tell(self.model, self.belief, self.decision.action, seen, rng, self.method)
-            if rescue:
-                warnings.warn(rescue, filters.DepletionWarning, stacklevel=2)
-            self._time += 1
-        action = self.act().action
+            agent.observe(agent.model.from_row("observation", np.asarray(observation)))
+            if agent.rescue:
+                warnings.warn(agent.rescue, DepletionWarning, stacklevel=2)
+        self.decision = agent.act()
+        action = self.decision.action
         return np.array(action, dtype=np.float64) if isinstance(action, tuple) else action
