@@ -175,7 +175,8 @@ def make_spec(tiny: Path) -> Callable[..., Spec]:
     def make(
         planners: str = "[planners.a]\nplanner = 'tiny.py:Searching'\niterations = 5", episodes: int = 6, more: str = "", **options: Any
     ) -> Spec:
-        text = f'episodes = {episodes}\nparticles = 20\nseed = 900000\n{more}\ndomains = ["tiny.py:Walk"]\n{planners}\n'
+        filter = "" if "filter" in more else "filter = 'bootstrap'\n"  # the annealed one takes longest to compile
+        text = f'episodes = {episodes}\nparticles = 200\nseed = 900000\n{filter}{more}\ndomains = ["tiny.py:Walk"]\n{planners}\n'
         return parse(text, folder=tiny, **options)
 
     return make

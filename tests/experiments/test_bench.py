@@ -28,7 +28,8 @@ from airoas.experiments.store import EPISODES, latest, read_rows
 
 FILE = """
 episodes = 15
-particles = 20
+particles = 200
+filter = "bootstrap"
 seed = 900000
 domains = ["{folder}/tiny.py:Walk"]
 [planners.a]
@@ -97,7 +98,7 @@ def test_a_model_that_has_changed_is_refused(tiny: Path, tmp_path: Path) -> None
 
     source = (tiny / "tiny.py").read_text()
     (tmp_path / "own.py").write_text(source)
-    text = "domains = ['own.py:Walk']\nepisodes = {}\nparticles = 20\n[planners.random]\n"
+    text = "domains = ['own.py:Walk']\nepisodes = {}\nparticles = 200\nfilter = 'bootstrap'\n[planners.random]\n"
     bench(parse(text.format(2), folder=tmp_path), tmp_path / "out", Inline)
     (tmp_path / "own.py").write_text(source.replace("10.0 if s[0] == 0", "20.0 if s[0] == 0"))
     with pytest.raises(OptionError, match="has changed since"):
@@ -209,7 +210,9 @@ def test_run_with_a_folder_and_jobs(tiny: Path, tmp_path: Path, capsys: pytest.C
         "--iterations",
         "5",
         "--particles",
-        "20",
+        "200",
+        "--filter",
+        "bootstrap",
         "--seed",
         "7",
         "--json",

@@ -96,7 +96,7 @@ def test_ids_tell_apart_what_gives_other_episodes(make_spec: Callable[..., Spec]
     others = [
         make_spec(one.format(6)),
         make_spec(one.format(5), more="max_steps = 3"),
-        make_spec(one.format(5), more="filter = 'bootstrap'"),
+        make_spec(one.format(5), more="filter = 'annealed'"),
     ]
     for other in others:
         assert not base.ids.keys() & other.cells[0].ids.keys()

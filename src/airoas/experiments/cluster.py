@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import queue
 from typing import Any
 
 from airoas.errors import OptionError
 from airoas.experiments.play import Row, Task, lost, play
 
-WAIT = 60.0
+WAIT = 15.0
 """Seconds in which a scheduler has to answer."""
 
 
@@ -25,7 +26,7 @@ class Cluster:
         self._dask: Any = distributed
         self._local: Any = None
         if address == "local":
-            options = {"n_workers": jobs, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+            options = {"n_workers": jobs, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
             self._local = distributed.LocalCluster(**options)
         try:
             self._client = distributed.Client(self._local or address, timeout=WAIT, set_as_default=False)
@@ -34,6 +35,7 @@ class Cluster:
             raise OptionError(problem, "start one with `dask scheduler`, or write --cluster local.") from None
         self._tasks: dict[Any, Task] = {}
         self._number = itertools.count()
+        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def free(self) -> int:
         """One task for each worker: what a worker was at when it died is then known for sure."""
@@ -47,21 +49,27 @@ class Cluster:
     def submit(self, task: Task) -> None:
         # Equal calls are one call to Dask unless told otherwise, and its keys outlive the client: each gets one of its own.
         key = f"airoas-{task['id']}-{self._client.id}-{next(self._number)}"
-        self._tasks[self._client.submit(play, task, pure=False, key=key)] = task
+        future = self._client.submit(play, task, pure=False, key=key)
+        self._tasks[future] = task
+        future.add_done_callback(self._done.put)
 
     def collect(self, seconds: float) -> list[Row]:
         rows = []
-        done: Any = ()
-        with contextlib.suppress(TimeoutError):
-            done = self._dask.wait(list(self._tasks), timeout=seconds, return_when="FIRST_COMPLETED").done if self._tasks else ()
+        try:
+            done = [self._done.get(timeout=seconds)]
+            while not self._done.empty():
+                done.append(self._done.get())
+        except queue.Empty:
+            return []
         for future in done:
             task = self._tasks.pop(future)
+            if future.cancelled():
+                self.submit(task)  # the scheduler has lost it
+                continue
             try:
                 rows.append(future.result())
-            except self._dask.KilledWorker as error:
-                rows.append(lost(task, f"its worker died again and again ({error}). See whether memory ran out on it"))
-            except self._dask.client.FuturesCancelledError:
-                self.submit(task)  # the scheduler has lost it, with a worker that held the result
+            except self._dask.KilledWorker:
+                rows.append(lost(task, "its worker died again and again. See whether memory ran out on it."))
         return rows
 
     def close(self) -> None:

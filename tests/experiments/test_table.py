@@ -1,0 +1,204 @@
+"""Tables and pictures of a folder: the right figures, the right comparisons, and what has to be said beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import airoas
+from airoas.cli import main
+from airoas.experiments.bench import bench
+from airoas.experiments.plot import draw
+from airoas.experiments.pool import Inline
+from airoas.experiments.reading import parse
+from airoas.experiments.render import FORMATS, as_csv, escape, render
+from airoas.experiments.spec import Spec
+from airoas.experiments.table import differences, figures, sheets
+
+THREE = """
+[planners.a]
+planner = 'tiny.py:Searching'
+iterations = 5
+[planners.b]
+planner = 'tiny.py:Searching'
+iterations = 5
+clever = 0.9
+[planners.c]
+planner = 'tiny.py:Searching'
+iterations = 7
+[reference]
+title = "elsewhere"
+figures = { 'tiny.py:Walk' = { a = [1.5, 0.25], oracle = [6.0] } }
+"""
+
+
+def invented(spec: Spec, seed: int = 0, **more: Any) -> dict[str, dict[str, Any]]:
+    """Rows with returns drawn here: world (shared by seed) plus planner plus noise."""
+    rng = np.random.default_rng(seed)
+    worlds: dict[int, float] = {}
+    rows = {}
+    for number, cell in enumerate(spec.cells):
+        for key, episode in cell.ids.items():
+            world = worlds.setdefault(episode, float(rng.normal(0.0, 5.0)))
+            rows[key] = {
+                "id": key,
+                "seed": episode,
+                "map": None,
+                "discounted_return": world + number + float(rng.normal(0.0, 0.5)),
+                "steps": 2,
+                "terminated": True,
+                "success": episode % 2 == 0,
+                "wrong_stop": episode % 4 == 1,
+                "rescues": 0,
+                "times": {"plan": [0.01, 0.03], "overshoot": [0.0, 0.001], "update": [0.1, 0.1]},
+            } | more
+    return rows
+
+
+def test_figures_are_those_of_the_rows(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE, episodes=40)
+    rows = invented(spec)
+    records = figures(spec, rows)
+    assert [record["planner"] for record in records] == ["a", "b", "c"]
+    values = [rows[key]["discounted_return"] for key in spec.cells[1].ids]
+    assert records[1]["mean"] == pytest.approx(np.mean(values))
+    assert records[1]["sem"] == pytest.approx(np.std(values, ddof=1) / math.sqrt(40))
+    assert (records[0]["reference_mean"], records[0]["reference_sem"], records[1]["reference_mean"]) == (1.5, 0.25, None)
+    assert (records[0]["success"], records[0]["wrong_stop"]) == (0.5, 0.25)
+    assert records[0]["plan_seconds_mean"] == pytest.approx(0.02)
+    assert records[0]["overshoot_ms_max"] == pytest.approx(1.0)
+
+
+def test_differences_are_paired_by_world(make_spec: Callable[..., Spec]) -> None:
+    """Worlds differ by 5, planners by 1: unpaired it would drown, paired it is plain."""
+    spec = make_spec(THREE, episodes=40)
+    records = differences(spec, invented(spec))
+    assert [(record["first"], record["second"]) for record in records] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for record, truth in zip(records, (-1.0, -2.0, -1.0), strict=True):
+        assert record["pairs"] == 40
+        assert record["low"] < truth < record["high"]
+        assert record["sem"] < 0.2
+        assert record["p"] <= record["p_holm"] < 1e-4
+
+
+def test_failed_episodes_leave_their_pairs_out(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE, episodes=10)
+    rows = invented(spec)
+    for key in list(spec.cells[0].ids)[:3]:
+        rows[key] = {"id": key, "error": "lost", "seed": 0, "map": None, "times": {}}
+    assert [record["pairs"] for record in differences(spec, rows)] == [7, 7, 10]
+    text = render(sheets(spec, rows), "text")
+    assert "3 episodes failed and are left out" in text
+    assert figures(spec, rows)[0]["failures"] == 3
+
+
+def test_a_baseline_and_an_axis_choose_the_comparisons(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE, more="compare = 'b'")
+    assert [(r["first"], r["second"]) for r in differences(spec, invented(spec))] == [("b", "a"), ("b", "c")]
+    varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { kind = ['plain', 'fancy'], iterations = [5, 10] }\n"
+    spec = make_spec(varied, more="compare = 'kind'")
+    found = [(r["first"], r["second"]) for r in differences(spec, invented(spec))]
+    assert found == [(f"a kind=fancy iterations={n}", f"a kind=plain iterations={n}") for n in (5, 10)]
+    both = make_spec(varied, more="compare = ['kind', 'iterations']")
+    assert len(differences(both, invented(both))) == 4
+
+
+def test_what_has_to_be_said_is_said(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE, episodes=20, scale="0.5", more="note = 'a note'")
+    rows = invented(spec)
+    rows.pop(next(iter(rows)))
+    text = " ".join(render(sheets(spec, rows), "text").split())
+    for words in (
+        "a note",
+        "Scale 0.5: budgets and episodes are cut down",
+        "Not finished: 29 of 30",
+        "all 3 comparisons",
+        "oracle",
+        "6.000",
+        "[scale 0.5]",
+    ):
+        assert words in text
+    spec = make_spec(THREE)
+    assert "rescued 18 times" in render(sheets(spec, invented(spec, rescues=1)), "text")
+
+
+def test_a_choice_names_the_best(make_spec: Callable[..., Spec]) -> None:
+    varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { iterations = [5, 10, 15] }\n"
+    spec = make_spec(varied, more="choose = true")
+    (sheet,) = [sheet for sheet in sheets(spec, invented(spec)) if "chosen" in sheet.title]
+    assert sheet.rows[0][1:3] == ("a", "iterations=15")
+    assert "report it on other seeds" in sheet.notes[0]
+
+
+def test_an_empty_folder_has_a_table(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE)
+    for form in ("text", "markdown", "latex"):
+        assert "0 of 18" in render(sheets(spec, {}), form)
+
+
+def test_maps_are_what_is_independent() -> None:
+    spec = parse("domains = { rock-sample-random-11-11 = { maps = 4 } }\n[planners.random]\n", check=False)
+    rng = np.random.default_rng(1)
+    offsets = rng.normal(0, 3, 4)
+    rows = invented(spec)
+    for row in rows.values():
+        row |= {"map": row["seed"] // 10, "discounted_return": float(offsets[row["seed"] // 10] + rng.normal(0, 0.1))}
+    (record,) = figures(spec, rows)
+    assert record["maps"] == 4
+    assert record["sem"] == pytest.approx(np.std(offsets, ddof=1) / 2, rel=0.1)
+    assert "mean over maps" in render(sheets(spec, rows), "text")
+
+
+def test_formats(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = make_spec(THREE)
+    rows = bench(spec, tmp_path, Inline)
+    for form in FORMATS:
+        assert main(["table", str(tmp_path), "--format", form]) == 0
+        text = capsys.readouterr().out
+        assert f"{figures(spec, rows)[1]['mean']:.2f}" in text
+    read = list(csv.DictReader(io.StringIO(as_csv(figures(spec, rows)))))
+    assert float(read[0]["mean"]) == figures(spec, rows)[0]["mean"]
+    assert main(["table", str(tmp_path), "--format", "csv", "--differences"]) == 0
+    assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 3
+    assert main(["table", str(tmp_path / "nowhere")]) == 2
+
+
+def test_latex_needs_nothing_special() -> None:
+    assert escape("a_b 95 % ± {x} \\ ^~") == r"a\_b 95 \% $\pm$ \{x\} \textbackslash{} \textasciicircum{}\textasciitilde{}"
+
+
+def test_load_gives_records_and_a_frame(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="needs the extra `data`")
+    bench(make_spec(THREE, episodes=3), tmp_path, Inline)
+    records = airoas.load(tmp_path)
+    assert len(records) == 9
+    assert {record["label"] for record in records} == {"a", "b", "c"}
+    frame = airoas.load(tmp_path, frame=True)
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["discounted_return"]) == [record["discounted_return"] for record in records]
+
+
+def test_pictures_are_drawn(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+    image = pytest.importorskip("matplotlib.image", reason="needs the extra `plot`")
+    varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { kind = ['plain', 'fancy'], iterations = [5, 10, 100] }\n"
+    spec = make_spec(varied)
+    files = draw(spec, invented(spec), tmp_path)
+    assert [file.name for file in files] == ["returns.png", "against-iterations.png"]
+    for file in files:
+        assert image.imread(file).std() > 0.05
+    assert draw(spec, {}, tmp_path / "empty")
+
+
+def test_plot_names_its_files(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra `plot`")
+    bench(make_spec(THREE, episodes=3), tmp_path, Inline)
+    assert main(["plot", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'plots' / 'returns.png'}\n"
+    assert (tmp_path / "plots" / "returns.png").exists()
