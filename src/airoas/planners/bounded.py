@@ -214,10 +214,10 @@ class _Session:
         return Decision(int(tree.action[chosen]), float(tree.action_lower[chosen]), lower, upper, stats, view)
 
     def _look_for_unsound(self, model: Any, planner: BoundedPlanner, tree: Tree, notes: dict[str, Any]) -> None:
-        """Report, once, a value proved far above an upper bound that was taken at its word or estimated. Proved bounds cross by
-        a little where one of them rests on other particles than the other."""
+        """Report, once, a value proved far above an upper bound that is a number, taken at its word. Proved bounds cross by a
+        little where one of them rests on other particles than the other, and estimated ones are labelled so."""
         excess = float(tree.limits[EXCESS])
-        if self.bounds.sound and not any(map(_is_number, (self.bounds.lower, self.bounds.upper))):
+        if not any(map(_is_number, (self.bounds.lower, self.bounds.upper))):
             return
         if excess > max(_CROSSED * tree.limits[FIRST_GAP], 1e-6):
             notes["unsound"] = excess
