@@ -232,9 +232,9 @@ def test_the_papers_tables_are_complete() -> None:
     options = {(cell.planner, cell.domain): cell.options for cell in spec.cells}
     assert [options["airoas", domain]["target_inefficiency"] for domain in columns] == [5, 3, 2, 2, 2, 10, 2]
     assert [options["adaops", domain]["delta"] for domain in columns] == [1, 1, 0.1, 0.1, 0.1, 0.1, 0.1]
-    assert [options["adaops", domain]["particles"] for domain in columns] == [10, 10, 10, 10, 10, 100, 100]
-    assert [options["ardespot", domain]["particles"] for domain in columns] == [30, 30, 300, 300, 300, 100, 100]
-    assert [options["ardespot", domain]["regularization"] for domain in columns] == [0.1, 0.1, 0.01, 0.01, 0.01, 0, 0]
+    assert [options["adaops", domain]["min_particles"] for domain in columns] == [10, 10, 10, 10, 10, 100, 100]
+    assert [options["ardespot", domain]["scenarios"] for domain in columns] == [30, 30, 300, 300, 300, 100, 100]
+    assert [options["ardespot", domain]["regularisation"] for domain in columns] == [0.1, 0.1, 0.01, 0.01, 0.01, 0, 0]
     assert [options["pomcpow", domain]["alpha_observation"] for domain in columns] == [0.03] * 5 + [1, 1]
     assert [options["pomcpow", domain]["k_observation"] for domain in columns] == [4] * 5 + [1, 1]
     for domain in columns:

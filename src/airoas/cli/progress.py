@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from airoas.experiments.play import Row
     from airoas.experiments.spec import Spec
 
+REST = 58
+"""Columns of a terminal that bar, count and mean take."""
 EVERY = 60.0
 """Seconds between lines where there is no terminal."""
 
@@ -75,6 +77,8 @@ class _Watch:
         whole = self.progress.add_task("all", total=len(self.of), completed=earlier, said="compiling or loading")
         for number, cell in enumerate(self.spec.cells):
             name = f"{cell.label} on {self.spec.domains[cell.domain].label}"
+            most = max(20, self.progress.console.width - REST)
+            name = name if len(name) <= most else f"{name[: most - 1]}…"
             self.bars.append(self.progress.add_task(name, total=len(self.cells[number]), said="", visible=len(self.cells) > 1))
             self._show_cell(number, rows)
         self.bars.append(whole)

@@ -75,6 +75,7 @@ class Cluster:
     def close(self) -> None:
         with contextlib.suppress(Exception):  # it may be the scheduler that is gone
             self._client.cancel(list(self._tasks))
-        self._client.close(timeout=2)
-        if self._local:
-            self._local.close(timeout=2)
+        for part in (self._client, self._local):
+            with contextlib.suppress(TimeoutError):
+                if part:
+                    part.close(timeout=10)

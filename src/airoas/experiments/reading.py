@@ -175,7 +175,7 @@ def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str,
             bound = own.get("upper_bound")
             if bound is not None and not isinstance(bound, (int, float)):
                 raise reader.error(f"upper_bound is {bound!r}", "give a number.", where)
-            domains[name] = Domain(reader.text(own, "label", name, where), reader.text(own, "note", "", where), bound)
+            domains[name] = Domain(reader.text(own, "label", Path(name).name, where), reader.text(own, "note", "", where), bound)
             for planner, options in planners.items():
                 cells += _cells(reader, name, planner, options, run, outer, factors)
     labels = [(cell.domain, cell.label) for cell in cells]

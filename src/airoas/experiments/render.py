@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 
-from airoas.experiments.table import Record, Sheet
+from airoas.experiments.table import Record
+from airoas.sheet import Sheet
 
 FORMATS = ("text", "markdown", "latex", "csv")
 
 
 def render(sheets: list[Sheet], form: str) -> str:
     """The sheets one below another."""
-    return "\n\n".join({"text": _text, "markdown": _markdown, "latex": _latex}[form](sheet) for sheet in sheets)
+    return "\n\n".join({"text": Sheet.text, "markdown": _markdown, "latex": _latex}[form](sheet) for sheet in sheets)
 
 
 def as_csv(records: list[Record]) -> str:
@@ -23,24 +23,6 @@ def as_csv(records: list[Record]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue().rstrip("\n")
-
-
-def _text(sheet: Sheet) -> str:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(sheet.title), title_justify="left")
-    for column in sheet.columns:
-        table.add_column(Text(column), justify="left" if column == sheet.columns[0] or column in ("difference", "chosen") else "right")
-    for row in sheet.rows:
-        table.add_row(*map(Text, row))
-    text = io.StringIO()
-    console = Console(file=text, width=max(100, shutil.get_terminal_size((150, 24)).columns))
-    console.print(table)
-    for note in sheet.notes:
-        console.print(Text(note))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def _markdown(sheet: Sheet) -> str:

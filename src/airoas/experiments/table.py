@@ -5,25 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from airoas.experiments.play import Row
 from airoas.experiments.spec import Cell, Part, Spec
 from airoas.experiments.statistics import estimate, holm
 from airoas.experiments.summary import groups, summarise
+from airoas.sheet import Sheet
 
 Record = dict[str, Any]
-
-
-@dataclass
-class Sheet:
-    """A table of text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def figures(spec: Spec, rows: dict[str, Row]) -> list[Record]:
@@ -121,7 +111,7 @@ def _remarks(spec: Spec, records: list[Record]) -> list[str]:
 
 def _returns(spec: Spec, part: str, domain: str, records: list[Record]) -> Sheet:
     about = spec.domains[domain]
-    title = " - ".join(filter(None, (part, about.label if about.label == domain else f"{about.label} ({domain})")))
+    title = " - ".join(filter(None, (part, about.label if domain.endswith(about.label) else f"{about.label} ({domain})")))
     columns = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
     sheet = Sheet(title, (*columns, "success", "wrong stops", "plan ms (max)", "overshoot ms p99 (max)", "failed"))
     for r in records:
