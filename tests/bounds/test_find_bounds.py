@@ -151,6 +151,17 @@ def test_quick_work_is_not_stored_and_the_oldest_goes_first(folder, monkeypatch)
     assert len(list(folder.glob("bounds-*.npz"))) == 0
 
 
+def test_a_discount_of_one_is_refused_where_sums_need_an_end():
+    with pytest.raises(airoas.OptionError, match="discount is 1"):
+        find_bounds(Plain(discount=1.0))
+    assert find_bounds(LightDark(discount=1.0)).sound
+
+
+def test_plans_below_another_everywhere_are_left_out_and_equal_ones_stay():
+    values = np.array([[1.0, 0.0, 1.0, 0.5], [2.0, 2.0, 2.0, 3.0]])
+    assert find._undominated(values) == [0, 2, 3]
+
+
 def test_progress_is_told(folder):
     told = []
     find_bounds(random_model(7), progress=told.append)

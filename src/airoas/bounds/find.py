@@ -16,7 +16,7 @@ from airoas.bounds.enumeration import Enumeration, can_enumerate, enumerate_mode
 from airoas.bounds.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
 from airoas.bounds.store import kept
-from airoas.bounds.values import blind_values, fib_q_values, mdp_q_values
+from airoas.bounds.values import blind_values, checked_discount, fib_q_values, mdp_q_values
 from airoas.errors import OptionError
 from airoas.structure import suggest
 
@@ -47,6 +47,7 @@ UPPER = {
     "simulated": "the best of simulated returns, an estimate",
 }
 _QUIET = 2.0  # seconds
+_MOST_FOUND = 32  # kept in memory
 
 Spec = str | tuple[float | str, float | str]
 _found: dict[tuple[str, str], Bounds] = {}
@@ -71,6 +72,8 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
         if progress is None and sys.stderr.isatty():
             timer.start()
         try:
+            while len(_found) >= _MOST_FOUND:
+                _found.pop(next(iter(_found)))
             _found[key] = join(finder.lower(pair[0]), finder.upper(pair[1]), model.n_actions)
         finally:
             timer.cancel()
@@ -120,6 +123,7 @@ class _Finder:
             self._wants(side, side)
             return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
         if side == "rollout":
+            checked_discount(model)
             return simulated.rollouts(model)
         if side in ("grid", "simulated"):
             return self._estimated(side)[0]
@@ -187,18 +191,23 @@ class _Finder:
     @functools.cached_property
     def _grid(self) -> tuple[Grid, np.ndarray] | None:
         self.tell("looking where random actions lead")
+        checked_discount(self.model)
         return shape_of(self.model)
 
-    @functools.cache  # noqa: B019 - a finder lives for one call
     def _estimated(self, side: str) -> tuple[Part, Part]:
+        if side == "grid":
+            return self._fitted
+        checked_discount(self.model)
+        return simulated.estimate(self.model)
+
+    @functools.cached_property
+    def _fitted(self) -> tuple[Part, Part]:
         model = self.model
-        if side == "simulated":
-            return simulated.estimate(model)
         if self._grid is None:
             problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
             raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
         grid, visited = self._grid
-        arrays = kept(model, side, lambda: fitted.estimate(model, grid, visited, self.tell))
+        arrays = kept(model, "grid", lambda: fitted.estimate(model, grid, visited, self.tell))
         evaluate = interpolation(len(model.shapes.state.kinds))
         first = tuple(int(a) for a in arrays["first"])
         return (
@@ -208,12 +217,17 @@ class _Finder:
 
 
 def _undominated(values: np.ndarray) -> list[int]:
-    """The columns of [S, k] that no other one matches everywhere: the rest never decide a maximum."""
-    left = list(range(values.shape[1]))
-    for k in range(values.shape[1]):
-        if any((values[:, j] >= values[:, k] - 1e-9).all() for j in left if j != k):
-            left.remove(k)
-    return left
+    """The columns of [S, k] that no other one is above somewhere and below nowhere: the rest never decide a maximum.
+
+    Equal ones stay, each for its own first action.
+    """
+
+    def is_above(j: int, k: int) -> bool:
+        gap = values[:, j] - values[:, k]
+        return bool(gap.min() >= -1e-9 and gap.max() > 1e-9)
+
+    plans = range(values.shape[1])
+    return [k for k in plans if not any(is_above(j, k) for j in plans)]
 
 
 def _action(model: Any, name: str) -> int:

@@ -17,7 +17,7 @@ from airoas.errors import OptionError
 def mdp_q_values(model: Any, tolerance: float = 1e-9, table: Enumeration | None = None) -> np.ndarray:
     """Q [S, A] of the fully observable problem, an upper bound within `tolerance` of it; -inf where illegal."""
     table = table or enumerate_model(model)
-    discount = _discount(model)
+    discount = checked_discount(model)
     best = max(0.0, float(table.rewards[table.legal].max(initial=0.0))) / (1.0 - discount)
     values = np.where(table.terminal, 0.0, best)
     q = np.full(table.rewards.shape, -np.inf)
@@ -44,7 +44,7 @@ def fib_q_values(model: Any, tolerance: float = 1e-9, table: Enumeration | None 
     if chances is None:
         problem = f"the fast informed bound of {type(model).__name__} needs few observations, all of whole numbers"
         raise OptionError(problem, 'choose upper="qmdp".')
-    discount = _discount(model)
+    discount = checked_discount(model)
     q = mdp_q_values(model, tolerance, table)
     _iterate_informed(*table[:5], chances, discount, tolerance * (1.0 - discount) / discount, q)
     return q
@@ -54,7 +54,7 @@ def blind_values(model: Any, actions: list[int] | None = None, tolerance: float 
     """The value [S, k] of repeating each of these actions for ever, from below."""
     table = table or enumerate_model(model)
     chosen = list(range(model.n_actions)) if actions is None else actions
-    discount = _discount(model)
+    discount = checked_discount(model)
     for a in chosen:
         if not table.legal[:, a].all():
             problem = f"action {model.action_names[a]!r} is not legal everywhere, so that no plan can repeat it"
@@ -66,7 +66,8 @@ def blind_values(model: Any, actions: list[int] | None = None, tolerance: float 
     return values
 
 
-def _discount(model: Any) -> float:
+def checked_discount(model: Any) -> float:
+    """The discount; refused where sums without end would not be finite."""
     if not 0.0 < model.discount < 1.0:
         raise OptionError(f"discount is {model.discount}", "choose it between 0 and 1, both excluded.")
     return float(model.discount)
