@@ -95,14 +95,16 @@ class Spec:
         return str((self.folder / reference).resolve()) if reference.lower().endswith(".pomdp") else reference
 
     def tasks(self) -> list[Task]:
-        """Every episode once, all cells advancing together, episodes on one map one after another."""
+        """Every episode once, all cells advancing together, episodes on one map one after another. The first of each cell
+        comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
         found: dict[str, tuple[int, Task]] = {}
         for cell in self.cells:
             settings = {"filter": cell.filter, "particles": cell.particles, "max_steps": cell.max_steps}
             names = {"domain": self.locate(cell.domain), "planner": self.locate(cell.kind), "options": cell.options}
             for place, (key, seed) in enumerate(cell.ids.items()):
                 number = seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None
-                found.setdefault(key, (place // EPISODES_PER_MAP, {"id": key, **names, **settings, "seed": seed, "map": number}))
+                turn = 1 + place // EPISODES_PER_MAP if place else 0
+                found.setdefault(key, (turn, {"id": key, **names, **settings, "seed": seed, "map": number}))
         return [task for _, task in sorted(found.values(), key=lambda pair: pair[0])]
 
 

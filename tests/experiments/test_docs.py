@@ -1,0 +1,54 @@
+"""docs/experiments.md tells the truth: its experiment can run, its commands and keys exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from airoas.cli import main
+from airoas.experiments import reading
+from airoas.experiments.play import REPEATED
+from airoas.experiments.pool import Inline, run
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def test_the_experiment_can_run() -> None:
+    (text,) = (text for kind, text in BLOCKS if kind == "toml")
+    spec = reading.parse(text, "docs", folder=ROOT / "examples")
+    assert [cell.label for cell in spec.cells] == ["careful", "hasty", "random"]
+
+
+def test_every_command_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [
+        shlex.split(line, comments=True)[1:] for kind, text in BLOCKS if kind == "console" for line in text.splitlines() if line[0] == "$"
+    ]
+    assert {command[1] for command in commands} == {"bench", "table", "plot", "tune"}
+    offered = ""
+    for name in ("bench", "table", "plot", "tune", "replay"):
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        offered += capsys.readouterr().out
+    named = set(re.findall(r"(?<![\w-])--[a-z]+", TEXT)) - {"--nthreads", "--nworkers"}
+    assert named <= set(re.findall(r"--[a-z]+", offered))
+
+
+def test_every_key_is_one(tmp_path: Path) -> None:
+    table = TEXT.partition("| key | where")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)", "".join(line.split("|")[1] for line in table.splitlines() if line.count("|") > 3)))
+    assert named - {"title", "figures"} <= set(reading.TOP)
+    assert set(reading.TOP) - {"name", "scale", "folder"} <= named
+
+
+def test_every_part_of_a_line_is_named() -> None:
+    spec = reading.parse("domains = ['tiger']\nepisodes = 1\nmax_steps = 2\n[planners.random]\n")
+    (row,) = run(spec.tasks(), Inline())
+    table = TEXT.partition("`spec.toml` is what")[2].partition("`success` is")[0]
+    named = set(re.findall(r"`(\w+)`", table))
+    assert set(row) <= named
+    assert set(REPEATED) <= named
