@@ -14,7 +14,7 @@ ROOT = Path(airoas.__file__).parent
 
 # From the ground up: a module (or package) imports only from lines above its own. Within a package there are no cycles.
 LAYERS = """
-    errors hooks
+    errors hooks sheet
     rng content explain inner
     cache structure
     link
@@ -26,7 +26,7 @@ LAYERS = """
     belief
     bounds
     planners
-    agent
+    agent pictures
     episode
     catalog interop.gymnasium
     experiments
@@ -39,7 +39,16 @@ ONLY = {
     "interop": {"errors", "rng", "compile", "link", "protocol", "structure"},
 }
 LEVELS = {name: level for level, line in enumerate(LAYERS.split("\n")) for name in line.split()}
-WHERE_USED = ("matplotlib", "pandas", "dask", "distributed", "optuna", "gymnasium")  # optional, or slow to import: inside functions
+WHERE_USED = (
+    "matplotlib",
+    "pandas",
+    "dask",
+    "distributed",
+    "optuna",
+    "gymnasium",
+    "PIL",
+    "plotly",
+)  # optional, or slow to import: inside functions
 
 
 def modules() -> dict[str, ast.Module]:

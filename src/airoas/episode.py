@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from airoas import pictures
 from airoas.agent import Agent
+from airoas.belief import filter as filters
+from airoas.belief.annealed import Annealed
+from airoas.belief.particles import Particles
 from airoas.compile import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
+from airoas.sheet import Sheet, numbers
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Episode:
     model: Any
     seed: int
     filter: str
+    particles: int
+    """Of the belief; the exact filter has none."""
     start: tuple[Any, ...]
     trace: tuple[Step, ...] = field(repr=False)
     discounted_return: float
@@ -61,39 +69,54 @@ class Episode:
     def action_name(self, action: Any) -> str:
         """The name of an action, or its numbers where actions are continuous."""
         names = self.model.action_names
-        return names[action] if names else _numbers(action)
+        return names[action] if names else numbers(action)
+
+    @property
+    def states(self) -> list[tuple[Any, ...]]:
+        """[steps + 1] the true states, the start first."""
+        return [self.start, *(step.state for step in self.trace)]
+
+    def beliefs(self, record: list[list[Annealed]] | None = None) -> Iterator[Particles]:
+        """The belief before each step, and the last one unless a terminal state ended the episode.
+
+        They are found anew, which takes the filter's time and no planning: the seed and what was done and seen determine them.
+        record: gets a list for each step with what annealing did in it.
+        """
+        belief = filters.start(self.model, self.filter, self.particles, stream(self.seed, "filter"))
+        yield belief
+        for t, step in enumerate(self.trace[: self.steps - self.terminated]):
+            annealed: list[Annealed] = []
+            rng = stream(self.seed, "filter", t)
+            belief, _ = filters.update_and_tell(self.model, belief, step.action, step.observation, rng, self.filter, annealed)
+            if record is not None:
+                record.append(annealed)
+            yield belief
+
+    def plot(self, steps: Sequence[int] | None = None) -> Any:
+        """A matplotlib figure: the domain at some steps (six spread over the episode by default), rewards and values below."""
+        return pictures.plot(self, steps)
+
+    def animate(self, path: str | PathLike[str], seconds: float = 0.6) -> None:
+        """Write a GIF with a frame for each step. seconds: for each frame."""
+        pictures.animate(self, path, seconds)
 
     def __str__(self) -> str:
-        from rich.console import Console
-        from rich.table import Table
+        return self.sheet().text(140)
 
-        table = Table(title=f"{self.model}, seed {self.seed}, {self.filter} filter, start {_numbers(self.start)}", title_justify="left")
-        for column in ("step", "action", "observation", "reward", "belief mean", "belief sd", "ESS", "plan ms"):
-            table.add_column(column, justify="left" if column in ("action", "observation") else "right")
+    def _repr_html_(self) -> str:
+        return self.sheet().html()
+
+    def sheet(self) -> Sheet:
+        """A row for each step."""
+        title = f"{self.model}, seed {self.seed}, {self.filter} filter, start {numbers(self.start)}"
+        table = Sheet(title, ("step", "action", "observation", "reward", "belief mean", "belief sd", "ESS", "plan ms"))
         for t, step in enumerate(self.trace):
-            table.add_row(
-                str(t),
-                self.action_name(step.action),
-                _numbers(step.observation),
-                f"{step.reward:g}",
-                _numbers(step.mean),
-                _numbers(step.std),
-                f"{step.ess:.0f}",
-                f"{1e3 * step.decision.stats.seconds:.1f}",
-            )
-        text = io.StringIO()
-        console = Console(file=text, width=140)
-        console.print(table)
+            seen = (numbers(step.observation), f"{step.reward:g}", numbers(step.mean), numbers(step.std))
+            table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))
         end = "terminal state reached" if self.terminated else "step limit reached"
-        console.print(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
-        for t, step in enumerate(self.trace):
-            if step.rescue:
-                console.print(f"step {t}: {step.rescue}")
-        return text.getvalue().rstrip()
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(f"{float(x):.4g}" for x in values)
+        table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
+        table.notes += [f"step {t}: {step.rescue}" for t, step in enumerate(self.trace) if step.rescue]
+        return table
 
 
 def simulate(
@@ -150,7 +173,7 @@ def simulate(
                 rescue="" if terminated else agent.rescue,
             )
         )
-    return Episode(model, seed, agent.filter, start, tuple(trace), discounted, plain, bool(terminated))
+    return Episode(model, seed, agent.filter, particles, start, tuple(trace), discounted, plain, bool(terminated))
 
 
 @kernel

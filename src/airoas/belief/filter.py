@@ -9,6 +9,7 @@ import numpy as np
 
 from airoas.belief import exact
 from airoas.belief.anneal import anneal
+from airoas.belief.annealed import Annealed
 from airoas.belief.moves import no_density
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.resample import indices
@@ -54,15 +55,22 @@ def update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rn
     return posterior
 
 
-def update_and_tell(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> tuple[Particles, str]:
-    """The updated belief, and how it was rescued where no particle explained the observation ("" otherwise)."""
+def update_and_tell(
+    model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str, record: list[Annealed] | None = None
+) -> tuple[Particles, str]:
+    """The updated belief, and how it was rescued where no particle explained the observation ("" otherwise).
+
+    record: gets what annealing did, where the observation was sharp enough for it.
+    """
     if method == "exact":
         return exact.update(model, belief, action, observation), ""
-    posterior = _particle_update(model, belief, action, observation, rng, method)
+    posterior = _particle_update(model, belief, action, observation, rng, method, record)
     return (posterior, "") if posterior is not None else _rescue(model, belief, action, observation, rng, method)
 
 
-def _particle_update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> Particles | None:
+def _particle_update(
+    model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str, record: list[Annealed] | None = None
+) -> Particles | None:
     """None where no particle explains the observation. Annealing, slow to compile, is left out where it has nothing to do."""
     states, log_weights = np.array(belief.states), np.array(belief.log_weights)
     if _predict_and_weigh(model, states, log_weights, model.row("action", action), model.row("observation", observation), rng):
@@ -75,9 +83,12 @@ def _particle_update(model: Any, belief: Particles, action: Any, observation: An
         return posterior
     if method == "annealed":
         try:
-            posterior = anneal(model, belief, action, observation, rng).belief
+            annealed = anneal(model, belief, action, observation, rng)
         except BeliefDepleted:
             return None
+        posterior = annealed.belief
+        if record is not None:
+            record.append(annealed)
     return posterior if posterior.ess >= len(belief) / 2 else posterior.draw(len(belief), rng)
 
 

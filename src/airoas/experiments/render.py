@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 
 from airoas.experiments.table import Record
 from airoas.sheet import Sheet
@@ -13,7 +14,8 @@ FORMATS = ("text", "markdown", "latex", "csv")
 
 def render(sheets: list[Sheet], form: str) -> str:
     """The sheets one below another."""
-    return "\n\n".join({"text": Sheet.text, "markdown": _markdown, "latex": _latex}[form](sheet) for sheet in sheets)
+    write: dict[str, Callable[[Sheet], str]] = {"text": Sheet.text, "markdown": _markdown, "latex": _latex}
+    return "\n\n".join(write[form](sheet) for sheet in sheets)
 
 
 def as_csv(records: list[Record]) -> str:

@@ -11,6 +11,7 @@ from airoas.belief.particles import Particles
 from airoas.compile import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.rng import Rng
+from airoas.sheet import Sheet, numbers
 
 MEMORY = 2_000_000_000
 """Bytes that a search tree may take by default."""
@@ -52,6 +53,30 @@ class Decision:
     upper: float = float("nan")
     stats: Stats = field(default_factory=lambda: Stats("done"))
     tree: Any = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join(sheet.text(120) for sheet in self._sheets())
+
+    def _repr_html_(self) -> str:
+        return "".join(sheet.html() for sheet in self._sheets())
+
+    def _sheets(self) -> list[Sheet]:
+        """What was decided and how; with a tree, every action and its value as well."""
+        stats = self.stats
+        between = f", between {self.lower:.4g} and {self.upper:.4g}" if self.lower == self.lower and self.upper == self.upper else ""
+        rows: list[tuple[str, ...]] = [("action", self._action_name()), ("value", f"{self.value:.4g}{between}")]
+        rows += [("stopped by", stats.stop), ("plan time", f"{1e3 * stats.seconds:.2f} ms")]
+        if stats.overshoot:
+            rows.append(("past the deadline", f"{1e3 * stats.overshoot:.2f} ms"))
+        if stats.nodes:
+            rows.append(("search", f"{stats.trials} trials, {stats.nodes} nodes, depth {stats.depth}, {stats.bytes / 1e6:.1f} MB"))
+        rows += [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in stats.notes.items()]
+        return [Sheet("", ("decision", ""), rows), *([self.tree.choices()] if hasattr(self.tree, "choices") else [])]
+
+    def _action_name(self) -> str:
+        """Its name where the tree knows the model."""
+        names = getattr(getattr(self.tree, "model", None), "action_names", ())
+        return names[self.action] if names else numbers(self.action) if isinstance(self.action, tuple) else str(self.action)
 
 
 class Planner(Protocol):

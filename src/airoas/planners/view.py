@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
 from airoas.belief.particles import Particles
 from airoas.planners.bounded_tree import NODES, Tree
+from airoas.sheet import Sheet, numbers
 
 
 class BeliefTree:
@@ -33,35 +33,42 @@ class BeliefTree:
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        return self.sheet().html()
+
     def text(self, levels: int = 2, widest: int = 4) -> str:
         """A table of the first levels, the likeliest observations first."""
-        from rich.console import Console
-        from rich.table import Table
+        return self.sheet(levels, widest).text(120)
 
-        table = Table(title=f"{len(self)} belief nodes", title_justify="left")
-        for name in ("action, observation", "chance", "lower", "upper", "reward", "particles"):
-            table.add_column(name, justify="left" if "," in name else "right")
+    def sheet(self, levels: int = 2, widest: int = 4) -> Sheet:
+        table = Sheet(f"{len(self)} belief nodes", ("action, observation", "chance", "lower", "upper", "reward", "particles"))
         self._add_rows(table, self.root, 0, levels, widest)
-        text = io.StringIO()
-        Console(file=text, width=120).print(table)
-        return text.getvalue().rstrip()
+        return table
 
-    def _add_rows(self, table: Any, node: Node, level: int, levels: int, widest: int) -> None:
+    def choices(self) -> Sheet:
+        """The actions at the root, the best first."""
+        table = Sheet("", ("action", "lower", "upper", "reward", "observations"))
+        for branch in sorted(self.root.branches, key=lambda branch: (-branch.lower, -branch.upper)):
+            values = (f"{branch.lower:.3f}", f"{branch.upper:.3f}", f"{branch.reward:.3f}" if branch.children else "")
+            table.rows.append((branch.name, *values, str(len(branch.children))))
+        return table
+
+    def _add_rows(self, table: Sheet, node: Node, level: int, levels: int, widest: int) -> None:
         indent = "  " * (2 * level)
-        seen = "root" if node.observation is None else " ".join(f"{float(x):.4g}" for x in node.observation)
+        seen = "root" if node.observation is None else numbers(node.observation)
         particles = "" if node.particles is None else str(len(node.particles))
-        table.add_row(f"{indent}{seen}", f"{node.chance:.3f}", f"{node.lower:.3f}", f"{node.upper:.3f}", "", particles)
+        table.rows.append((f"{indent}{seen}", f"{node.chance:.3f}", f"{node.lower:.3f}", f"{node.upper:.3f}", "", particles))
         if level == levels:
             return
         for branch in node.branches:
             reward = f"{branch.reward:.3f}" if branch.children else ""
-            table.add_row(f"{indent}  {branch.name}", "", f"{branch.lower:.3f}", f"{branch.upper:.3f}", reward, "")
+            table.rows.append((f"{indent}  {branch.name}", "", f"{branch.lower:.3f}", f"{branch.upper:.3f}", reward, ""))
             ordered = sorted(branch.children, key=lambda child: -child.chance)
             for child in ordered[:widest]:
                 self._add_rows(table, child, level + 1, levels, widest)
             if len(ordered) > widest:
                 rest = ordered[widest:]
-                table.add_row(f"{indent}    and {len(rest)} more", f"{sum(child.chance for child in rest):.3f}", "", "", "", "")
+                table.rows.append((f"{indent}    and {len(rest)} more", f"{sum(child.chance for child in rest):.3f}", "", "", "", ""))
 
 
 class Node:

@@ -1,0 +1,70 @@
+"""`Sheet`: a table of text, for a terminal and for a notebook or web page."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+_FIGURE = re.compile(r"[-+<\[(]?\s*(\d|nan|inf)")
+
+
+@dataclass
+class Sheet:
+    """A table of text. Whatever its cells hold is shown as it stands, never read as markup."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def figures(self) -> list[bool]:
+        """[columns] whether a column holds figures, which stand to the right."""
+        cells = [[row[place] for row in self.rows if row[place].strip()] for place in range(len(self.columns))]
+        return [bool(column) and all(_FIGURE.match(cell) for cell in column) for column in cells]
+
+    def text(self, width: int | None = None) -> str:
+        """For a terminal, as wide as that, or `width` characters."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(self.title) if self.title else None, title_justify="left")
+        for column, is_figure in zip(self.columns, self.figures, strict=True):
+            table.add_column(Text(column), justify="right" if is_figure else "left")
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        text = io.StringIO()
+        console = Console(file=text, width=width or max(100, shutil.get_terminal_size((150, 24)).columns))
+        console.print(table)
+        for note in self.notes:
+            console.print(Text(note))
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    def html(self) -> str:
+        """For a notebook or a page."""
+
+        def line(tag: str, cells: tuple[str, ...]) -> str:
+            sides = ("right" if is_figure else "left" for is_figure in self.figures)
+            parts = (f'<{tag} style="text-align:{side}">{_spaced(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True))
+            return f"<tr>{''.join(parts)}</tr>"
+
+        title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
+        body = "\n".join(line("td", row) for row in self.rows)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table>{title}<thead>{line('th', self.columns)}</thead><tbody>\n{body}\n</tbody></table>{notes}"
+
+
+def _spaced(cell: str) -> str:
+    """Escaped, with the indentation kept."""
+    bare = cell.lstrip(" ")
+    return "&nbsp;" * (len(cell) - len(bare)) + escape(bare)
+
+
+def numbers(values: Any) -> str:
+    """A few figures side by side."""
+    return " ".join(f"{float(x):.4g}" for x in values)
