@@ -32,7 +32,7 @@ def watching(spec: Spec) -> Iterator[Callable[[Row | None, dict[str, Row]], None
     if not console.is_terminal:
         yield _Watch(spec, None)
         return
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as progress:
         yield _Watch(spec, progress)
 
 
@@ -46,7 +46,8 @@ class _Watch:
             for key in ids:
                 self.of.setdefault(key, []).append(number)
         self.begun = self.spoken = time.monotonic()
-        self.spent = [0.0] * len(self.cells)
+        self.spent = 0.0
+        self.cost = [0.0] * len(self.cells)
         self.ran = [0] * len(self.cells)
         self.told: set[str] = set()
         self.bars: list[Any] = []
@@ -56,9 +57,11 @@ class _Watch:
             self._begin(rows)
             return
         self._tell(row)
+        seconds = row["times"].get("seconds", 0.0)
+        self.spent += seconds
         for number in self.of[row["id"]]:
             self.ran[number] += 1
-            self.spent[number] += row["times"].get("seconds", 0.0)
+            self.cost[number] += seconds - row["times"].get("preparation", 0.0)  # which comes once
         done = sum(key in rows for key in self.of)
         if self.progress:
             for number in self.of[row["id"]]:
@@ -96,12 +99,11 @@ class _Watch:
 
     def _left(self, rows: dict[str, Row]) -> str:
         """The time left, from the cost of an episode in each cell and how many ran side by side so far."""
-        ran, spent = sum(self.ran), sum(self.spent)
-        side_by_side = max(1e-9, spent / (time.monotonic() - self.begun))
+        typical = sum(self.cost) / sum(self.ran)
         work = 0.0
-        for number, ids in enumerate(self.cells):
-            each = self.spent[number] / self.ran[number] if self.ran[number] else spent / ran
-            work += each * sum(key not in rows for key in ids)
+        for cost, ran, ids in zip(self.cost, self.ran, self.cells, strict=True):
+            work += (cost / ran if ran else typical) * sum(key not in rows for key in ids)
+        side_by_side = max(1.0, self.spent / (time.monotonic() - self.begun))
         seconds = work / side_by_side
         known = [row["discounted_return"] for row in rows.values() if "error" not in row] if len(self.cells) == 1 else []
         mean = f", mean {sum(known) / len(known):.3f}" if known else ""
@@ -109,7 +111,7 @@ class _Watch:
 
     def _tell(self, row: Row) -> None:
         if "shown" in row:
-            (self.progress.console.print if self.progress else print)(row["shown"])
+            print(row["shown"])
         if "error" in row and "" not in self.told:
             self.told.add("")
             self._print(f"airoas: episode with seed {row['seed']} failed: {row['error']}")

@@ -47,60 +47,70 @@ def _finished(cell: Cell, rows: dict[str, Row]) -> list[Row]:
     return [rows[key] for key in cell.ids if key in rows and "error" not in rows[key]]
 
 
-def _panels(spec: Spec, part: Part, width: float, height: float, columns: int) -> tuple[Any, dict[str, Any]]:
-    """A figure with a panel for each domain."""
+def _panels(spec: Spec, part: Part, width: float, height: float) -> tuple[Any, dict[str, Any]]:
+    """A figure with a panel for each domain, at most three side by side."""
     from matplotlib.figure import Figure
 
     domains = list(dict.fromkeys(cell.domain for cell in part.cells))
-    columns = min(columns, len(domains))
+    columns = min(3, len(domains))
     lines = math.ceil(len(domains) / columns)
-    figure = Figure(figsize=(width * columns, height * lines + 0.6), layout="constrained")
-    axes = figure.subplots(lines, columns, squeeze=False).flat
-    panels = dict(zip(domains, axes, strict=False))
-    for spare in list(axes)[len(domains) :]:
+    figure = Figure(figsize=(max(6.0, width * columns), height * lines + 0.6), layout="constrained")
+    axes = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for spare in axes[len(domains) :]:
         spare.set_visible(False)
+    panels = dict(zip(domains, axes, strict=False))
     for domain, panel in panels.items():
         panel.set_title(spec.domains[domain].label, fontsize=10)
         panel.grid(alpha=0.3)
         panel.set_axisbelow(True)
-    scale = f" (scale {spec.scale}: not the experiment itself)" if spec.scale else ""
-    title = " - ".join(filter(None, (spec.title, part.name)))
-    figure.suptitle(f"{title}{scale}", fontsize=11)
+    scale = f"\n(scale {spec.scale}: not the experiment itself)" if spec.scale else ""
+    figure.suptitle(f"{' - '.join(filter(None, (spec.title, part.name)))}{scale}", fontsize=11)
     return figure, panels
 
 
 def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
-    most = max(sum(cell.domain == domain for cell in part.cells) for domain in {cell.domain for cell in part.cells})
-    figure, panels = _panels(spec, part, 4.6, 0.7 + 0.28 * most, 3)
+    """A line for each cell, and one for each figure that is known from elsewhere."""
+    planners = list(dict.fromkeys(cell.planner for cell in part.cells))
+    kinds = list(dict.fromkeys(_kind(cell, planners) for cell in part.cells))
+    lines = {domain: [cell for cell in part.cells if cell.domain == domain] for domain in spec.domains}
+    others = {domain: [name for name in spec.reference.get(domain, {}) if name not in planners] for domain in spec.domains}
+    most = max(len(lines[domain]) + len(others[domain]) for domain in lines)
+    longest = max(len(cell.label) for cell in part.cells)
+    figure, panels = _panels(spec, part, 3.0 + 0.075 * longest, 0.7 + 0.28 * most)
     for domain, panel in panels.items():
-        cells = [cell for cell in part.cells if cell.domain == domain]
-        planners = list(dict.fromkeys(cell.planner for cell in part.cells))
-        for y, cell in enumerate(cells):
+        for y, cell in enumerate(lines[domain]):
             known = returns(_finished(cell, rows))
-            colour = COLOURS[planners.index(cell.planner) % len(COLOURS)]
+            colour = COLOURS[kinds.index(_kind(cell, planners)) % len(COLOURS)]
             if known.n:
                 spread = [[known.mean - known.low], [known.high - known.mean]] if math.isfinite(known.sem) else None
                 panel.errorbar(known.mean, y, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
-            published = spec.reference.get(domain, {}).get(cell.planner)
-            if published:
-                label = spec.reference_title if "reference" not in panel.get_legend_handles_labels()[1] else None
-                panel.plot(published[0], y, "x", color="#555555", markersize=6, label=label)
-        for name, published in spec.reference.get(domain, {}).items():
-            if name not in planners:
-                panel.axvline(published[0], color="#555555", linewidth=0.8, linestyle=":")
-                panel.text(published[0], -0.75, name, fontsize=6, rotation=0, ha="center", color="#555555")
+        names = [cell.planner for cell in lines[domain]] + others[domain]
+        for y, name in enumerate(names):
+            if name in spec.reference.get(domain, {}):
+                mean, sem = spec.reference[domain][name]
+                panel.errorbar(mean, y + 0.25, xerr=sem and 1.96 * sem, fmt="x", color="#777777", capsize=2, markersize=5, linewidth=0.8)
         bound = spec.domains[domain].upper_bound
         if bound is not None:
             panel.axvline(bound, color="#B00000", linewidth=0.8, linestyle="--")
-        panel.set_yticks(range(len(cells)), [cell.label for cell in cells], fontsize=8)
-        panel.set_ylim(len(cells) - 0.4, -1.0)
-        panel.set_xlabel("discounted return, mean and 95 % interval", fontsize=8)
+        panel.set_yticks(range(len(names)), [cell.label for cell in lines[domain]] + others[domain], fontsize=8)
+        panel.set_ylim(len(names) - 0.4, -0.6)
+    said = ["discounted return, mean and 95 % interval"]
+    if spec.reference:
+        said.append(f"grey: {spec.reference_title}, with 1.96 standard errors")
+    if any(spec.domains[domain].upper_bound is not None for domain in panels):
+        said.append("dashed: proved upper bound")
+    figure.supxlabel("; ".join(said), fontsize=8)
     return figure
+
+
+def _kind(cell: Cell, planners: list[str]) -> Any:
+    """What gives a line its colour: the planner, or where there is one only, the first thing that varies."""
+    return cell.planner if len(planners) > 1 else next(iter(cell.axes.values()), "")
 
 
 def _against(spec: Spec, part: Part, axis: str, rows: dict[str, Row]) -> Any:
     """Mean return against a varied number, a line for everything else that varies."""
-    figure, panels = _panels(spec, part, 5.2, 3.8, 3)
+    figure, panels = _panels(spec, part, 5.2, 3.8)
     names = list(dict.fromkeys(_line(cell, axis) for cell in part.cells if axis in cell.axes))
     for domain, panel in panels.items():
         values = sorted({cell.axes[axis] for cell in part.cells if cell.domain == domain and axis in cell.axes})
@@ -118,7 +128,7 @@ def _against(spec: Spec, part: Part, axis: str, rows: dict[str, Row]) -> Any:
             shift = (values[-1] - values[0]) * aside / 2
             x = [value * (1 + aside) if logarithmic else value + shift for value, _ in points]
             spread = [[_half(result.mean - result.low) for _, result in points], [_half(result.high - result.mean) for _, result in points]]
-            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]}
             panel.errorbar(
                 x, [result.mean for _, result in points], yerr=spread, capsize=3, markersize=5, linewidth=1.2, label=name, **style
             )
