@@ -23,6 +23,7 @@ from airoas.planners.bounded_tree import (
     BRANCHES,
     MEMORY,
     MOST_DEPTH,
+    NO_ACTION,
     OK,
     Tree,
     add_action,
@@ -44,6 +45,7 @@ from airoas.planners.branching import (
     keep_particles,
     likelihoods,
     make_branching,
+    open_by,
     weigh,
 )
 
@@ -64,7 +66,7 @@ class AdaOPS(BoundedPlanner):
     target_inefficiency: float = 2.0
     """N/ESS above which a node is resampled (the design effect)."""
 
-    SEARCH_SPACE = {"min_particles": ("int", 5, 200, "log"), "delta": ("float", 0.0, 1.5), "gap_ratio": ("float", 0.3, 1.0)}
+    SEARCH_SPACE = {"min_particles": ("int", 5, 200, "log"), "delta": ("float", 0.0, 1.5), "gap_ratio": ("float", 0.3, 0.99)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +96,7 @@ class AdaOPS(BoundedPlanner):
         )
 
     def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
-        return adaops_by(bounds.evaluate, model.has("cell"))
+        return adaops_by(bounds.evaluate, bounds.by_action, model.has("cell"))
 
     def prepare_root(self, model: Any, belief: Particles) -> None:
         if model.has("cell"):
@@ -150,9 +152,9 @@ def _count_cells(model: Any, states: Any, cells: Any) -> int:
 
 
 @functools.cache
-def adaops_by(evaluate: Any, grid: bool) -> Kernel:
+def adaops_by(evaluate: Any, by_action: bool, grid: bool) -> Kernel:
     """The search as a kernel, for a kind of bounds, with or without a grid."""
-    branch = branch_by(evaluate)
+    open_node, branch = open_by(evaluate, by_action), branch_by(evaluate)
 
     def size_over_grid(model: Any, tree: Tree, work: Packing, start: int, size: int) -> int:
         count = 0
@@ -185,17 +187,19 @@ def adaops_by(evaluate: Any, grid: bool) -> Kernel:
     @apart
     def expand(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
         """Branch every action of a leaf."""
-        if b > 0:
-            status = resample(model, tree, work, b, rng)
-            if status != OK:
-                return int(status)
+        status = resample(model, tree, work, b, rng)
+        if status != OK:
+            return int(status)
         first, count = tree.counts[BRANCHES], 0
         for a in range(model.n_actions):
             if is_legal(model, tree, work.allowed, b, a):
                 add_action(tree, b, a, -math.inf, math.inf)
                 count += 1
         set_first(tree, b, first, count)
-        for ba in range(first, first + count):
+        return int(branch_all(model, tree, work, b, rng)) if count > 0 else NO_ACTION
+
+    def branch_all(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
+        for ba in range(tree.first[b], tree.first[b] + tree.width[b]):
             status = branch(model, tree, work.branching, ba, rng)
             if status != OK:
                 return int(status)
@@ -226,7 +230,9 @@ def adaops_by(evaluate: Any, grid: bool) -> Kernel:
     search = search_by(trial)
 
     def plan(model: Any, tree: Tree, work: Packing, rng: Any) -> int:
-        status = expand(model, tree, work, 0, rng)
+        open_node(model, tree, work.branching, 0, rng)  # bounds to answer by where there is no time to branch
+        take_actions(tree, 0)
+        status = branch_all(model, tree, work, 0, rng)
         return int(search(model, tree, work, rng)) if status == OK else int(status)
 
     return kernel(plan)

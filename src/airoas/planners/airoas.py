@@ -91,7 +91,7 @@ class AIROAS(BoundedPlanner):
         "particles": ("int", 20, 500, "log"),
         "delta": ("float", 0.0, 1.5),
         "target_inefficiency": ("float", 1.2, 20.0, "log"),
-        "gap_ratio": ("float", 0.3, 1.0),
+        "gap_ratio": ("float", 0.3, 0.99),
     }
 
     def __post_init__(self) -> None:

@@ -26,6 +26,7 @@ from airoas.planners.bounded_tree import (
     EXPANSIONS,
     MEMORY,
     MOST_DEPTH,
+    NO_ACTION,
     NODES,
     OK,
     RATIO,
@@ -34,6 +35,7 @@ from airoas.planners.bounded_tree import (
     add_action,
     add_node,
     best_action,
+    cross,
     has_room,
     is_late,
     must_end,
@@ -61,7 +63,7 @@ class ARDESPOT(BoundedPlanner):
     """lambda: what a node of the policy tree costs."""
     gap: float = 0.0
 
-    SEARCH_SPACE = {"scenarios": ("int", 20, 2000, "log"), "regularisation": ("float", 1e-4, 1.0, "log"), "gap_ratio": ("float", 0.3, 1.0)}
+    SEARCH_SPACE = {"scenarios": ("int", 20, 2000, "log"), "regularisation": ("float", 1e-4, 1.0, "log"), "gap_ratio": ("float", 0.3, 0.99)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,6 +162,7 @@ def take_actions(tree: Tree, b: int) -> None:
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
         plain = max(plain, tree.action_plain[ba])
+    cross(tree, lower - tree.upper[b])
     set_bounds(tree, b, lower, upper)
     set_plain(tree, b, tree.first[b], plain, tree.action_plain[tree.first[b]])
 
@@ -201,8 +204,9 @@ def ardespot_by(evaluate: Any) -> Kernel:
         """First bounds of a node from the sums over its scenarios."""
         size = tree.size[c]
         lower, upper = plan_bound(sums, work.plans) / size, upper_bound(sums, work.plans) / size
-        upper = max(lower, upper)
         share = scale(tree, c, discount)
+        cross(tree, share * (lower - upper))
+        upper = max(lower, upper)
         tree.default[c] = tree.lower[c] = share * lower
         tree.upper[c] = max(share * lower, share * upper - work.regularisation)
         tree.plain[c] = upper
@@ -283,6 +287,8 @@ def ardespot_by(evaluate: Any) -> Kernel:
                 add_action(tree, b, a, 0.0, 0.0)
                 count += 1
         set_first(tree, b, first, count)
+        if count == 0:
+            return NO_ACTION
         for ba in range(first, first + count):
             if b > 0 and is_late(tree):
                 return DEADLINE

@@ -15,6 +15,7 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.bounds import Bounds, find_bounds
+from airoas.bounds.find import _pair
 from airoas.compile import Kernel, kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, legal_actions, prepare
@@ -30,6 +31,7 @@ from airoas.planners.bounded_tree import (
     MOST_BYTES,
     MOST_DEPTH,
     MOST_TRIALS,
+    NO_ACTION,
     NODES,
     RATIO,
     ROWS,
@@ -39,6 +41,7 @@ from airoas.planners.bounded_tree import (
     UNTIL,
     Tree,
     make_tree,
+    row_bytes,
     used_bytes,
 )
 from airoas.planners.storage import Block
@@ -77,10 +80,13 @@ class BoundedPlanner:
         check_budget(self.seconds, self.iterations, self.memory)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "use at least 1; 90 is the default.")
-        if not 0.0 <= self.gap_ratio <= 1.0:
-            raise OptionError(f"gap_ratio is {self.gap_ratio}", "choose it between 0 and 1; 0.95 is the default.")
+        if not 0.0 <= self.gap_ratio < 1.0:
+            raise OptionError(f"gap_ratio is {self.gap_ratio}", "choose it at 0 or above and below 1; 0.95 is the default.")
         if not self.gap >= 0.0:
             raise OptionError(f"gap is {self.gap}", "choose 0 or more.")
+        if isinstance(self.bounds, list):  # as files have them; options are hashed
+            object.__setattr__(self, "bounds", tuple(self.bounds))
+        _pair(self.bounds)
 
     def fits(self, model: Any) -> str | None:
         """Why this planner cannot plan for the model, or None."""
@@ -88,7 +94,7 @@ class BoundedPlanner:
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
-        _session(self, _checked(model))
+        _session(self, _checked(model)).is_new()
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         """The action for a belief: the one of the largest lower bound when time is up."""
@@ -158,7 +164,7 @@ class _Session:
             return self._waiting.pop()
         except IndexError:
             widths = len(model.shapes.state.kinds), len(model.shapes.observation.kinds)
-            tree, block = make_tree(*widths, planner.memory, planner.max_depth)
+            tree, block = make_tree(*widths, model.n_actions, planner.memory, planner.max_depth)
             return tree, block, planner.make_work(model, self.bounds)
 
     def decide(
@@ -182,17 +188,22 @@ class _Session:
         work.allowed[:] = False
         work.allowed[actions] = True
         count = planner.particles_at_root(model, belief)
+        _check_room(planner.memory, count, model.n_actions, tree)
         _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
         status = int(self.kernel(model, tree, work, rng))
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
             raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "obs_logpdf"))
+        if status == NO_ACTION:
+            problem = "no action is legal in every state that one history of the search tree holds possible"
+            raise ModelError(problem, "make one action legal everywhere.", where=type(model).__name__)
         block.used[0] = used_bytes(tree)
         view = planner.view(model, tree)
         weakref.finalize(view, self._waiting.append, held)
         lower, upper = float(tree.lower[0]), float(tree.upper[0])
         found = slice(tree.first[0], tree.first[0] + tree.width[0])
-        chosen = int(tree.first[0]) + _best(tree.action_lower[found], rng)
+        chosen = int(tree.first[0]) + _best(tree.action_lower[found], tree.action_upper[found], rng)
+        value = float(tree.action_lower[chosen])
         counts = tree.counts
         notes = {"bounds": f"{self.bounds.lower}, {self.bounds.upper}", "sound": self.bounds.sound, "expansions": int(counts[EXPANSIONS])}
         if counts[ANNEALED]:
@@ -211,7 +222,7 @@ class _Session:
             preparation=preparation,
             notes=notes,
         )
-        return Decision(int(tree.action[chosen]), float(tree.action_lower[chosen]), lower, upper, stats, view)
+        return Decision(int(tree.action[chosen]), value if value > -np.inf else lower, lower, upper, stats, view)
 
     def _look_for_unsound(self, model: Any, planner: BoundedPlanner, tree: Tree, notes: dict[str, Any]) -> None:
         """Report, once, a value proved far above an upper bound that is a number, taken at its word. Proved bounds cross by a
@@ -258,10 +269,19 @@ def _session(planner: BoundedPlanner, model: Any) -> _Session:
         return _sessions[key]
 
 
-def _best(values: np.ndarray, rng: Rng) -> int:
-    """The place of the largest value, a random one of several."""
-    best = np.flatnonzero(values == values.max())
+def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
+    """The place of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    begins with an action and none was branched; of several, a random one."""
+    best = np.flatnonzero(lower == lower.max())
+    best = best[upper[best] == upper[best].max()]
     return int(best[rng.integer(len(best))])
+
+
+def _check_room(memory: int, count: int, actions: int, tree: Tree) -> None:
+    """Refuse a memory in which not even the root can be expanded."""
+    least = row_bytes(count * actions, actions, count * (actions + 1), tree.observations.shape[1], tree.states.shape[1])
+    if memory < least:
+        raise OptionError(f"memory is {memory} bytes, too little for {count} particles at the root", f"allow {least}, or use fewer.")
 
 
 @kernel

@@ -20,7 +20,7 @@ from airoas.link import apart
 from airoas.planners.storage import Block
 
 # how a trial, or the search, ended
-OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL = range(6)
+OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION = range(7)
 STOPS = {GAP: "gap", DEADLINE: "deadline", ITERATIONS: "iterations", MEMORY: "memory"}
 
 # places in `counts`
@@ -103,17 +103,17 @@ def row_bytes(nodes: int, actions: int, rows: int, observation: int, state: int)
     return 8 * (nodes * (_NODE_NUMBERS + observation) + actions * _ACTION_NUMBERS + rows * (state + 1))
 
 
-def make_tree(state: int, observation: int, memory: int, depth: int) -> tuple[Tree, Block]:
+def make_tree(state: int, observation: int, actions: int, memory: int, depth: int) -> tuple[Tree, Block]:
     """An empty tree for states and observations of these widths, and the block that its columns stand in.
 
     Each kind of row could fill the memory alone; the search counts what all of them take.
     """
-    nodes, actions, rows = (memory // row_bytes(*kind, observation, state) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
-    notes = 16 * (depth + 8) * (depth + 8)
+    nodes, branches, rows = (memory // row_bytes(*kind, observation, state) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+    notes = 16 * (depth + 8) * (depth + 8 + actions)  # a trial branches every action of a node on each level, and backs up from each
     layout = (
         *((name, "float64" if name in _REAL else "int64", (nodes,)) for name in _NODE),
         ("observations", "float64", (nodes, observation)),
-        *((name, "float64" if name in _REAL else "int64", (actions,)) for name in _ACTION),
+        *((name, "float64" if name in _REAL else "int64", (branches,)) for name in _ACTION),
         ("states", "float64", (rows, state)),
         ("weights", "float64", (rows,)),
         ("note_kind", "int64", (notes,)),
@@ -174,7 +174,7 @@ def add_action(tree: Tree, b: int, a: int, lower: float, upper: float) -> int:
 
 
 def cross(tree: Tree, excess: float) -> None:
-    """Remember by how much a lower bound lay above an upper one."""
+    """Remember by how much, if at all, a lower bound lay above an upper one."""
     tree.limits[EXCESS] = max(tree.limits[EXCESS], excess)
 
 
@@ -275,12 +275,15 @@ def undo(tree: Tree) -> None:
             tree.action_plain[place] = value
         elif kind == _FIRST:
             tree.first[place] = int(value)
+            tree.width[place] = 0
         elif kind == _ACTION_LOWER:
             tree.action_lower[place] = value
         elif kind == _ACTION_UPPER:
             tree.action_upper[place] = value
         else:
             tree.child[place] = int(value)
+            tree.children[place] = 0
+            tree.reward[place] = math.nan
     tree.counts[NOTED] = 0
 
 
@@ -340,12 +343,14 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
                 return DEADLINE
             counts[NOTED] = 0
             nodes, branches, rows, expansions = counts[NODES], counts[BRANCHES], counts[ROWS], counts[EXPANSIONS]
-            deepest = counts[DEEPEST]
+            deepest, annealed, stages, evaluations = counts[DEEPEST], counts[ANNEALED], counts[STAGES], counts[EVALUATIONS]
+            excess = limits[EXCESS]
             status = trial(model, tree, work, rng)
             if status != OK:
                 undo(tree)
                 counts[NODES], counts[BRANCHES], counts[ROWS], counts[EXPANSIONS] = nodes, branches, rows, expansions
-                counts[DEEPEST] = deepest
+                counts[DEEPEST], counts[ANNEALED], counts[STAGES], counts[EVALUATIONS] = deepest, annealed, stages, evaluations
+                limits[EXCESS] = excess
                 return int(status)
             counts[TRIALS] += 1
             if counts[EXPANSIONS] == expansions and counts[NOTED] == 0:  # nothing is left to look into

@@ -23,6 +23,7 @@ from airoas.planners.bounded_tree import (
     DEADLINE,
     EXPANSIONS,
     MEMORY,
+    NO_ACTION,
     NODES,
     OK,
     ROWS,
@@ -224,7 +225,7 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
                 add_action(tree, b, a, lower, work.sums[plans + a])
                 count += 1
         set_first(tree, b, first, count)
-        return OK
+        return OK if count > 0 else NO_ACTION
 
     @apart
     def open_by_steps(model: Any, tree: Tree, work: Branching, b: int, rng: Any) -> int:
@@ -236,7 +237,7 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
         for a in range(model.n_actions):
             if not is_legal(model, tree, work.allowed, b, a):
                 continue
-            if is_late(tree):
+            if b > 0 and is_late(tree):  # at the root there is always an action to answer
                 return DEADLINE
             steps.reseed(work.seed[0], tree.key[b], 2 * a)
             sight.reseed(work.seed[0], tree.key[b], 2 * a + 1)
@@ -254,7 +255,7 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
             add_action(tree, b, a, lower, reward + model.discount * upper_bound(work.sums, plans))
             count += 1
         set_first(tree, b, first, count)
-        return OK
+        return OK if count > 0 else NO_ACTION
 
     return open_by_values if by_action else open_by_steps
 
@@ -291,6 +292,7 @@ def branch_by(evaluate: Any) -> Any:
         first = tree.counts[NODES]
         for begin in range(0, groups, TOGETHER):
             if is_late(tree):
+                tree.counts[NODES], tree.counts[ROWS] = first, start
                 return DEADLINE
             count = min(TOGETHER, groups - begin)
             likelihoods(model, tree, ba, work.observations, begin, count, size, work.logs)
