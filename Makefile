@@ -30,7 +30,7 @@ wheel: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[plot,data,cluster,tune,gym]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[plot,data,cluster,tune,gym,viz]" --group dev
 	touch $(READY)
 
 clean:

@@ -30,6 +30,7 @@ LAYERS = """
     episode
     catalog interop.gymnasium
     experiments
+    report
     cli
 """
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from airoas.cli.progress import saying
 from airoas.errors import ModelError
 
 
@@ -30,20 +29,7 @@ def _check(options: argparse.Namespace) -> int:
     except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
         report = Report(name, (finding(error),))
     else:
-        with _saying(f"check {options.model}") as say:
+        with saying(f"check {options.model}") as say:
             report = check(model, say)
     print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
     return 0 if report.ok else 1
-
-
-@contextlib.contextmanager
-def _saying(what: str) -> Iterator[Callable[[str], None]]:
-    """A live line on a terminal's standard error that says what is being done; silent elsewhere."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda doing: None
-        return
-    with console.status(what) as status:
-        yield lambda doing: status.update(f"{what}: {doing}")

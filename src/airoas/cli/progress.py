@@ -133,3 +133,17 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+@contextlib.contextmanager
+def saying(what: str) -> Iterator[Callable[[str], None]]:
+    """A live line on a terminal's standard error that says what is being done; silent elsewhere."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda doing: None
+        return
+    with console.status(escape(what)) as status:
+        yield lambda doing: status.update(escape(f"{what}: {doing}"))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from airoas.cli.arguments import add_mode
-from airoas.errors import OptionError
 
 
 def add(commands: Any) -> None:
@@ -25,16 +24,10 @@ def add(commands: Any) -> None:
 def _replay(options: argparse.Namespace) -> int:
     from airoas.experiments.play import REPEATED, play
     from airoas.experiments.replay import differences
-    from airoas.experiments.store import latest, read_spec
+    from airoas.experiments.store import find
 
     folder = Path(options.folder)
-    read_spec(folder)
-    found = [row for key, row in latest(folder).items() if key.startswith(options.id)]
-    if len(found) != 1:
-        what = "no episode" if not found else f"{len(found)} episodes"
-        remedy = "episodes.jsonl has the ids." if not found else "write more of it."
-        raise OptionError(f"{what} of {folder} has an id that begins with {options.id!r}", remedy)
-    (row,) = found
+    row = find(folder, options.id)
     task = {key: row[key] for key in REPEATED} | {"mode": options.mode, "show": row["id"]}
     again = play(task if "error" in row else task | {"replay": row})
     if "shown" in again:

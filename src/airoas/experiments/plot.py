@@ -18,20 +18,26 @@ AXES = {"seconds": "seconds for a decision", "iterations": "trials for a decisio
 
 def draw(spec: Spec, rows: dict[str, Row], folder: Path) -> list[Path]:
     """Draw everything that the experiment has to show into a folder; the files."""
+    found = figures(spec, rows)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_save(figure, folder / f"{name}.png") for name, figure in found.items()]
+
+
+def figures(spec: Spec, rows: dict[str, Row]) -> dict[str, Any]:
+    """Everything that the experiment has to show: matplotlib's figures by name."""
     try:
-        import matplotlib.figure  # noqa: F401 - whether it is there
+        import matplotlib
     except ImportError:
         raise OptionError("matplotlib is not installed", "pip install 'airoas[plot]'.") from None
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for number, part in enumerate(spec.parts):
-        name = part.name.replace(" ", "-").replace("/", "-") or (f"part-{number}" if len(spec.parts) > 1 else "")
-        stem = f"{name}-" if name else ""
-        files.append(_save(_returns(spec, part, rows), folder / f"{stem}returns.png"))
-        for axis in _numeric_axes(part):
-            file = folder / f"{stem}against-{axis.replace('_', '-')}.png"
-            files.append(_save(_against(spec, part, axis, rows), file))
-    return files
+    found = {}
+    with matplotlib.rc_context({"text.parse_math": False}):  # a title with two dollar signs is no formula
+        for number, part in enumerate(spec.parts):
+            name = part.name.replace(" ", "-").replace("/", "-") or (f"part-{number}" if len(spec.parts) > 1 else "")
+            stem = f"{name}-" if name else ""
+            found[f"{stem}returns"] = _returns(spec, part, rows)
+            for axis in _numeric_axes(part):
+                found[f"{stem}against-{axis.replace('_', '-')}"] = _against(spec, part, axis, rows)
+    return found
 
 
 def _numeric_axes(part: Part) -> list[str]:

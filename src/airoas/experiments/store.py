@@ -128,6 +128,17 @@ def latest(folder: Path) -> dict[str, Row]:
     return {row["id"]: row for row in read_rows(folder)}
 
 
+def find(folder: Path, beginning: str) -> Row:
+    """The one episode of a folder whose id begins so."""
+    read_spec(folder)
+    found = [row for key, row in latest(folder).items() if key.startswith(beginning)]
+    if len(found) != 1:
+        what = "no episode" if not found else f"{len(found)} episodes"
+        remedy = "episodes.jsonl has the ids." if not found else "write more of it."
+        raise OptionError(f"{what} of {folder} has an id that begins with {beginning!r}", remedy)
+    return found[0]
+
+
 def read_spec(folder: Path) -> str:
     """The text of spec.toml."""
     try:

@@ -1,0 +1,40 @@
+"""`airoas report`: results, or one episode with its beliefs and search trees, as an HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from airoas.errors import OptionError
+
+
+def add(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="results, or one episode step by step, as a web page",
+        description="Write one HTML file that opens without network: the results of a folder, or one of its episodes, which is run once "
+        "more to see its beliefs and search trees.",
+    )
+    report.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out; DIR/ID is an episode of it")
+    report.add_argument("id", metavar="ID", nargs="?", help="an episode: `id` of a line in episodes.jsonl, or its beginning")
+    report.add_argument("-o", "--out", default="report.html", metavar="FILE", help="(default report.html)")
+    report.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from airoas.cli.progress import saying
+    from airoas.experiments.store import find
+    from airoas.report import episode, folder
+
+    place, key = Path(options.folder), options.id
+    if key is None and not place.is_dir():
+        place, key = place.parent, place.name
+    with saying("report") as say:
+        html = folder.report(place) if key is None else episode.replay(find(place, key), say)
+    try:
+        Path(options.out).write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"{options.out} cannot be written ({error.strerror})", "give -o another file.") from None
+    print(options.out)
+    return 0

@@ -1,0 +1,212 @@
+"""A page about one episode: step by step the domain, the belief, the values of the actions, the search tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.annealed import Annealed
+from airoas.belief.particles import Particles
+from airoas.catalog import make_planner
+from airoas.episode import Episode, simulate
+from airoas.errors import OptionError
+from airoas.experiments.play import Row, find_domain, record, with_tuples
+from airoas.experiments.replay import Replayed, differences
+from airoas.pictures import component_names, picture
+from airoas.planners.base import Decision, Planner
+from airoas.report import figures
+from airoas.report.outline import outline
+from airoas.report.page import page
+from airoas.rng import Rng
+from airoas.sheet import numbers
+
+MOST_PARTICLES = 1000
+MOST_NODES, MOST_NODES_IN_ALL, FEWEST_NODES = 1500, 40_000, 150
+
+Say = Callable[[str], None]
+"""Told what is being done, where that may take a while."""
+
+
+@dataclass
+class Thought:
+    """What is kept of a decision, whose tree may be large: its figures."""
+
+    values: figures.Figure | None
+    tree: figures.Figure | None
+    remark: str
+    """What of the tree is shown."""
+
+
+class Recorder:
+    """A planner whose trees are made into figures before the next decision."""
+
+    def __init__(self, planner: Planner, most: int, say: Say) -> None:
+        self.planner, self.most, self.say = planner, most, say
+        self.thoughts: list[Thought] = []
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        self.say(f"step {len(self.thoughts)}")
+        decision = self.planner.plan(model, belief, rng)
+        self.thoughts.append(self._look(decision))
+        return decision
+
+    def _look(self, decision: Decision) -> Thought:
+        if decision.tree is None:
+            return Thought(None, None, f"No tree: the decision came without a search (stopped by: {decision.stats.stop}).")
+        found = outline(decision.tree, self.most)
+        shown = len(found.entries)
+        if shown < self.most:
+            remark = f"All {shown} nodes are shown."
+        else:
+            of = f" of {found.total}" if found.total else ""
+            remark = f"The {shown}{of} nodes are shown in which most of the search went; blank space is the rest."
+        return Thought(figures.values(decision), figures.icicle(found), f"{remark} Width: {found.measure}.")
+
+
+def replay(row: Row, say: Say) -> str:
+    """The page of a recorded episode, which is run once more for its beliefs and trees."""
+    if "error" in row:
+        problem = f"episode {row['id']} failed: {row['error']}"
+        raise OptionError(problem, "run `airoas replay` on it with --mode debug to see where; a report needs a finished one.")
+    planner = Replayed(make_planner(row["planner"], with_tuples(row["options"])), row)
+    settings = {key: row[key] for key in ("filter", "particles", "max_steps")}
+    model = find_domain(row["domain"])(row["seed"])
+    recorder = Recorder(planner, nodes_for(row["steps"]), say)
+    episode = simulate(model, recorder, row["seed"], **settings)
+    departed = differences(row, record(episode))
+    note = " ".join(f"Not the same as recorded: {sentence}." for sentence in departed) or "The same as recorded, to the last bit."
+    return write(episode, recorder.thoughts, f"{row['planner']} on {row['domain']}", note, say)
+
+
+def report(model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000, max_steps: int | None = None) -> str:
+    """Run an episode as `simulate` does; its page, to be written to a file that ends in .html."""
+    recorder = Recorder(planner, nodes_for(model.max_steps if max_steps is None else max_steps), lambda doing: None)
+    episode = simulate(model, recorder, seed, filter, particles, max_steps)
+    return write(episode, recorder.thoughts, f"{type(planner).__name__} on {type(model).__name__}", "", lambda doing: None)
+
+
+def nodes_for(steps: int) -> int:
+    """Nodes to show of each tree, so that a page of many steps stays small enough to open."""
+    return max(FEWEST_NODES, min(MOST_NODES, MOST_NODES_IN_ALL // max(1, steps)))
+
+
+def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say: Say) -> str:
+    annealings: list[list[Annealed]] = []
+    beliefs: list[dict[str, Any]] = []
+    sections: list[str] = []
+    states = episode.states
+    found = episode.beliefs(annealings)
+    for t, s in enumerate(states):
+        say(f"picture {t} of {len(states) - 1}")
+        belief = next(found, None)
+        if belief is not None:
+            beliefs.append(_points(belief))
+        sections.append(_section(episode, t, picture(episode.model, s, belief)))
+    steps = [
+        {
+            "values": thought.values,
+            "tree": thought.tree,
+            "tree_note": thought.remark,
+            "annealing": figures.temperatures(annealed),
+            "annealing_note": _annealing_note(episode, annealed),
+        }
+        for thought, annealed in zip(thoughts, [*annealings, *([[]] * (len(thoughts) - len(annealings)))], strict=True)
+    ]
+    data = {"components": component_names(episode.model), "axes": _axes(beliefs), "beliefs": beliefs, "steps": steps}
+    remarks = [f"<p>{escape(note)}</p>"] if note else []
+    return page(
+        title,
+        [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.sheet().html()}</div>"],
+        data,
+    )
+
+
+def _points(belief: Particles) -> dict[str, Any]:
+    """The particles of a belief by component, few enough for a page."""
+    keep = belief.weights > 0.0
+    states, weights = belief.states[keep], belief.weights[keep]
+    remark = f"{len(belief)} particles, ESS {belief.ess:.0f}"
+    if len(states) > MOST_PARTICLES:
+        # evenly spaced draws, none of them random: the page is the same each time
+        spots = (np.arange(MOST_PARTICLES) + 0.5) / MOST_PARTICLES
+        states = states[np.minimum(np.searchsorted(np.cumsum(weights), spots), len(states) - 1)]
+        weights = np.full(MOST_PARTICLES, 1.0 / MOST_PARTICLES)
+        remark += f"; {MOST_PARTICLES} drawn from them are shown"
+    columns = [[float(f"{x:.5g}") for x in column] for column in states.T]
+    return {"columns": columns, "weights": [float(f"{w:.3g}") for w in weights], "note": remark}
+
+
+def _axes(beliefs: list[dict[str, Any]]) -> list[int]:
+    """The first two components that any belief is unsure of: the ones to look at first."""
+    width = len(beliefs[0]["columns"])
+    unsure = [place for place in range(width) if any(len(set(belief["columns"][place])) > 1 for belief in beliefs)]
+    return (unsure or [0])[:2]
+
+
+def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
+    if not annealed:
+        return "Not annealed: " + (
+            "the filter is exact." if episode.filter == "exact" else "a plain update was good enough, or none was made."
+        )
+    found = annealed[-1]
+    before, after = found.inefficiency
+    return (
+        f"{len(found.betas) - 1} stages with the move {found.move!r}. N/ESS {before:.3g} for a plain update, {after:.3g} after annealing. "
+        f"{found.evaluations} likelihoods for each particle, log evidence {found.log_evidence:.4g}."
+    )
+
+
+def _section(episode: Episode, t: int, image: str) -> str:
+    over = t == episode.steps
+    alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
+    summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t))
+    return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}"></section>'
+
+
+def _facts(episode: Episode, t: int) -> Iterator[tuple[str, str]]:
+    yield "step", f"{t} of {episode.steps}"
+    yield "state", numbers(episode.states[t])
+    if t == episode.steps:
+        yield "the end", "terminal state reached" if episode.terminated else "step limit reached"
+        yield "discounted return", f"{episode.discounted_return:.4g}"
+        return
+    step = episode.trace[t]
+    decision = step.decision
+    yield "action", episode.action_name(step.action)
+    yield "then seen", numbers(step.observation)
+    yield "reward", f"{step.reward:g}"
+    yield "value of the plan", f"{decision.value:.4g}"
+    yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"
+    yield "search", f"{decision.stats.trials} trials, {decision.stats.nodes} nodes, depth {decision.stats.depth}"
+    yield "stopped by", decision.stats.stop
+    yield "plan time", f"{1e3 * decision.stats.seconds:.1f} ms"
+    if step.rescue:
+        yield "filter", step.rescue
+
+
+def _explorer(episode: Episode, sections: list[str]) -> str:
+    return f"""
+<nav class="slider">
+  <button type="button" id="previous" aria-label="previous step">◀</button>
+  <input type="range" id="step" min="0" max="{episode.steps}" value="0" aria-label="step">
+  <button type="button" id="next" aria-label="next step">▶</button>
+  <output id="at" for="step">0</output>
+</nav>
+<div class="panels">
+  <article><h2>World</h2>{"".join(sections)}</article>
+  <article>
+    <h2>Belief</h2>
+    <p class="choose"><label>x <select id="x"></select></label> <label>y <select id="y"></select></label></p>
+    <div id="belief" class="plot"></div><p id="belief-note" class="note"></p>
+  </article>
+  <article><h2>Values of the actions</h2><div id="values" class="plot"></div><p id="values-note" class="note"></p></article>
+  <article><h2>Annealing</h2><div id="annealing" class="plot"></div><p id="annealing-note" class="note"></p></article>
+  <article class="whole">
+    <h2>Search tree</h2><p class="note">Actions and observations alternate. Click a node to open it, the bar on top to go back up.</p>
+    <div id="tree" class="plot"></div><p id="node" class="note" aria-live="polite"></p><p id="tree-note" class="note"></p>
+  </article>
+</div>"""

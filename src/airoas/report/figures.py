@@ -1,0 +1,121 @@
+"""The figures of a step, as plotly's JavaScript takes them. Text of the user's is escaped: plotly reads some HTML in it."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.annealed import Annealed
+from airoas.errors import OptionError
+from airoas.planners.base import Decision
+from airoas.report.outline import Outline, fitted
+
+Figure = dict[str, Any]
+LONGEST = 60
+MOST_ACTIONS = 40
+BLUE, ORANGE, GREY = "#3b8fd0", "#e07b28", "#8a94a0"
+
+
+def graphs() -> Any:
+    """plotly.graph_objects."""
+    try:
+        import plotly.graph_objects as go
+    except ImportError:
+        raise OptionError("plotly is not installed", "pip install 'airoas[viz]'.") from None
+    return go
+
+
+def label(text: str) -> str:
+    """The user's text, escaped and not too long."""
+    return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+
+
+def values(decision: Decision) -> Figure | None:
+    """What each action at the root is worth: bounds as a bar from lower to upper, or mean returns by visits."""
+    if decision.tree is None:
+        return None
+    go = graphs()
+    root = decision.tree.root
+    bounded = hasattr(root, "branches")
+    found = sorted(root.branches, key=lambda b: (b.lower, b.upper)) if bounded else sorted(root.children, key=lambda b: b.visits)
+    found = found[-MOST_ACTIONS:]
+    colours = [ORANGE if branch.action == decision.action else BLUE for branch in found]
+    at = list(range(len(found)))
+    if bounded:
+        lower, gaps = [branch.lower for branch in found], [branch.upper - branch.lower for branch in found]
+        text = [f"{label(branch.name)}: [{branch.lower:.4g}, {branch.upper:.4g}]" for branch in found]
+        marker = {"color": colours, "opacity": 0.55}
+        bars = go.Bar(y=at, x=gaps, base=lower, orientation="h", marker=marker, hovertext=text, hoverinfo="text")
+        ends = go.Scatter(y=at, x=lower, mode="markers", marker={"color": colours, "size": 9}, hoverinfo="skip")
+        traces, title = [bars, ends], "value: lower bound (dot) to upper bound"
+    else:
+        text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in found]
+        most = max((branch.visits for branch in found), default=0) or 1
+        marker = {"color": colours, "size": [6.0 + 22.0 * (branch.visits / most) ** 0.5 for branch in found], "opacity": 0.8}
+        means = [branch.value if branch.visits else None for branch in found]
+        traces = [go.Scatter(y=at, x=means, mode="markers", marker=marker, hovertext=text, hoverinfo="text")]
+        title = "mean return; the larger the dot, the more visits"
+    layout = {
+        "xaxis": {"title": {"text": title}},
+        "yaxis": {"tickvals": at, "ticktext": [label(branch.name) for branch in found], "automargin": True, "zeroline": False},
+        "showlegend": False,
+        "height": max(220, 90 + 24 * len(at)),
+    }
+    return _figure(traces, layout)
+
+
+def icicle(found: Outline) -> Figure:
+    """The search tree: click a node to open it, hover to read it."""
+    entries = found.entries
+    texts = ["<br>".join(f"{name}: {label(value)}" for name, value in entry.facts.items()) for entry in entries]
+    colours: list[float] = []
+    for entry in entries:  # what was never tried looks like what is above it
+        colours.append(entry.value if math.isfinite(entry.value) else colours[entry.parent] if entry.parent >= 0 else 0.0)
+    low, high = np.quantile(colours, (0.1, 0.95))  # a few disasters must not take all the colours
+    bar = {"title": {"text": "value"}, "thickness": 12}
+    marker = {"colors": colours, "colorscale": "Cividis", "cmin": low, "cmax": max(high, low + 1e-9), "colorbar": bar, "line": {"width": 1}}
+    trace = graphs().Icicle(
+        ids=[str(place) for place in range(len(entries))],
+        parents=["" if entry.parent < 0 else str(entry.parent) for entry in entries],
+        labels=[label(entry.label) for entry in entries],
+        values=fitted(found),
+        branchvalues="total",
+        hovertext=texts,
+        hoverinfo="text",
+        maxdepth=6,
+        tiling={"orientation": "v"},
+        marker=marker,
+        pathbar={"visible": True, "thickness": 26},
+    )
+    return _figure([trace], {"height": 460, "margin": {"l": 8, "r": 8, "t": 34, "b": 8}})
+
+
+def temperatures(annealed: list[Annealed]) -> Figure | None:
+    """The temperatures that annealing took, and the share of moves accepted at them."""
+    if not annealed:
+        return None
+    go = graphs()
+    found = annealed[-1]
+    betas = go.Scatter(y=found.betas.tolist(), mode="lines+markers", line={"color": BLUE}, name="temperature β")
+    share = found.acceptance.tolist()
+    accepted = go.Scatter(
+        x=list(range(1, 1 + len(share))), y=share, mode="markers", marker={"color": ORANGE, "symbol": "diamond", "size": 8}
+    )
+    accepted.name = "moves accepted"
+    layout = {
+        "xaxis": {"title": {"text": "stage"}, "dtick": max(1, len(found.betas) // 8)},
+        "yaxis": {"range": [-0.03, 1.06]},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "height": 260,
+    }
+    return _figure([betas, accepted], layout)
+
+
+def _figure(traces: list[Any], layout: dict[str, Any]) -> Figure:
+    figure = graphs().Figure(traces, {"margin": {"l": 40, "r": 16, "t": 16, "b": 46}} | layout)
+    figure.layout.template = None  # light or dark is the reader's choice
+    plain: Figure = figure.to_plotly_json()
+    return plain
