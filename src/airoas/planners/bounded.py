@@ -202,7 +202,8 @@ class _Session:
         weakref.finalize(view, self._waiting.append, held)
         lower, upper = float(tree.lower[0]), float(tree.upper[0])
         found = slice(tree.first[0], tree.first[0] + tree.width[0])
-        chosen = int(tree.first[0]) + _best(tree.action_lower[found], tree.action_upper[found], rng)
+        ties = stream(int(work.seed[0]), "ties")  # of its own: how far `rng` has come depends on the trial that the deadline cut
+        chosen = int(tree.first[0]) + _best(tree.action_lower[found], tree.action_upper[found], ties)
         value = float(tree.action_lower[chosen])
         counts = tree.counts
         notes = {"bounds": f"{self.bounds.lower}, {self.bounds.upper}", "sound": self.bounds.sound, "expansions": int(counts[EXPANSIONS])}
