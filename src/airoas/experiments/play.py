@@ -9,6 +9,7 @@ import os
 import platform
 import socket
 import time
+import traceback
 import warnings
 from importlib import metadata
 from pathlib import Path
@@ -48,12 +49,20 @@ def play(task: Task) -> Row:
         except Exception as error:
             if mode() != "compiled":
                 raise  # whoever runs interpreted or with bounds checks wants to see where
-            result = {"error": f"{type(error).__name__}: {error}. Run it with --mode debug or --mode interpreted to see where."}
+            remedy = "Run it with --mode debug or --mode interpreted to see more."
+            result = {"error": f"{type(error).__name__}: {error} ({_place(error)}). {remedy}"}
         row |= result
         if said:
             row["warnings"] = sorted({str(warning.message) for warning in said})
     row["times"] = row.get("times", {}) | {"started": started, "seconds": round(time.perf_counter() - begun, 6)}
     return row
+
+
+def _place(error: Exception) -> str:
+    """Where it was raised, as near to the user as code of ours or theirs goes."""
+    frames = traceback.extract_tb(error.__traceback__)
+    near = [frame for frame in frames if "site-packages" not in frame.filename] or list(frames)
+    return f"{Path(near[-1].filename).name}, line {near[-1].lineno}"
 
 
 def lost(task: Task, error: str) -> Row:
