@@ -2,7 +2,8 @@
 //
 //   reference TASK SEED COUNT   ->   "CPU-seconds total steps", the total as a hexadecimal float
 //
-// TASK is a kind of draw (uniform, normal, integer, reseed), a domain (random rollouts), or a domain with "+observe".
+// TASK is a kind of draw (uniform, normal, integer, reseed), a domain (random rollouts), a domain with "+observe", or one with
+// "+pomcp" (simulations of one search from the initial belief; the total is that of the root's mean returns).
 // It must be compiled with -ffp-contract=off: a fused multiply-add would change last bits.
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <utility>
@@ -365,6 +367,143 @@ static Result simulate(bool observed, uint64_t seed, int64_t count) {
     return observed ? rollouts<true>(model, seed, count) : rollouts<false>(model, seed, count);
 }
 
+// --- POMCP ---
+
+// What a tree branches on: the numbers of an observation, compared as a whole.
+template <class Model>
+static std::array<double, 1> seen(const Model& model, const typename Model::State& s, int a, Rng& rng) {
+    return {model.observe(s, a, rng)};
+}
+static std::array<double, 8> seen(const LaserTag& model, const LaserTag::State& s, int, Rng& rng) {
+    std::array<double, 8> numbers;
+    const auto readings = model.readings(s, rng);
+    std::copy(readings.begin(), readings.end(), numbers.begin());
+    return numbers;
+}
+
+template <class Model>
+struct Pomcp {
+    using State = decltype(std::declval<Model>().initial(std::declval<Rng&>()));
+    using Observation = decltype(seen(std::declval<Model>(), std::declval<State>(), 0, std::declval<Rng&>()));
+    struct Action { int label, visits; double value; };
+    struct History { int visits, first, count, parent; Observation observation; };  // count: of its actions, 0 before the first visit
+    struct Step { int history, action; double reward; };
+
+    static constexpr int DEPTH = 100, PARTICLES = 10000;
+    static constexpr double C = 1.0;
+    const Model model;
+    std::vector<State> belief;
+    std::vector<History> histories;
+    std::vector<Action> actions;
+    std::vector<int> table;  // open addressing: the history of a place, -1 where there is none
+    std::vector<Step> path;
+    int64_t steps;
+
+    // The place of a history in the table, or the free place where it belongs.
+    size_t find(int action, const Observation& o) const {
+        uint64_t hash = action;
+        for (double x : o) {
+            uint64_t bits;
+            std::memcpy(&bits, &x, sizeof bits);
+            hash = mix64(hash ^ bits);
+        }
+        size_t place = hash & (table.size() - 1);
+        for (; table[place] >= 0; place = (place + 1) & (table.size() - 1)) {
+            const History& h = histories[table[place]];
+            if (h.parent == action && h.observation == o) break;
+        }
+        return place;
+    }
+
+    void add(int action, const Observation& o, size_t place) {
+        table[place] = histories.size();
+        histories.push_back({0, 0, 0, action, o});
+        if (2 * histories.size() <= table.size()) return;
+        table.assign(2 * table.size(), -1);
+        for (size_t i = 1; i < histories.size(); i++) table[find(histories[i].parent, histories[i].observation)] = i;
+    }
+
+    // The largest V + c sqrt(ln N(h) / N(ha)); an untried action counts as infinite, or as 0 while N(h) < 2; ties at random.
+    int choose(const History& h, Rng& rng) const {
+        const double log_visits = std::log(double(std::max(1, h.visits))), untried = h.visits > 1 ? INFINITY : 0.0;
+        double best = -INFINITY;
+        int chosen = 0, ties = 0;
+        for (int i = h.first + h.count - 1; i >= h.first; i--) {
+            const Action& a = actions[i];
+            const double score = a.visits ? a.value + C * std::sqrt(log_visits / a.visits) : untried;
+            if (score > best) best = score, chosen = i, ties = 1;
+            else if (score == best && rng.integer(++ties) == 0) chosen = i;
+        }
+        return chosen;
+    }
+
+    double rollout(State s, int depth, Rng& rng) {
+        double total = 0.0, weight = 1.0;
+        for (; depth < DEPTH && !model.terminal(s); depth++) {
+            int a;
+            do a = rng.integer(model.n_actions);
+            while (!model.legal(s, a));
+            total += weight * model.step(s, a, rng);
+            weight *= model.discount;
+            steps++;
+        }
+        return total;
+    }
+
+    void simulate(State s, Rng& rng) {
+        path.clear();
+        double value = 0.0;
+        int at = 0;
+        while (int(path.size()) < DEPTH && !model.terminal(s)) {
+            if (histories[at].count == 0) {
+                histories[at].first = actions.size();
+                for (int a = 0; a < model.n_actions; a++)
+                    if (model.legal(s, a)) actions.push_back({a, 0, 0.0});
+                histories[at].count = actions.size() - histories[at].first;
+            }
+            const int chosen = choose(histories[at], rng), a = actions[chosen].label;
+            path.push_back({at, chosen, model.step(s, a, rng)});
+            steps++;
+            const Observation o = seen(model, s, a, rng);
+            const size_t place = find(chosen, o);
+            if (table[place] < 0) {
+                add(chosen, o, place);
+                value = rollout(s, path.size(), rng);
+                break;
+            }
+            at = table[place];
+        }
+        for (auto step = path.rbegin(); step != path.rend(); ++step) {
+            value = step->reward + model.discount * value;
+            histories[step->history].visits++;
+            Action& a = actions[step->action];
+            a.visits++;
+            a.value += (value - a.value) / a.visits;
+        }
+    }
+
+    Result search(uint64_t seed, int64_t count) {
+        belief.clear(), histories.clear(), actions.clear(), steps = 0;
+        Rng prior(seed, 0);
+        for (int i = 0; i < PARTICLES; i++) belief.push_back(model.initial(prior));
+        table.assign(1024, -1);
+        histories.push_back({0, 0, 0, -1, {}});
+        Rng rng(Rng(seed, 1).next() >> 2, 0);
+        for (int64_t i = 0; i < count; i++) simulate(belief[int(rng.uniform() * PARTICLES)], rng);
+        double total = 0.0;
+        for (int i = 0; i < histories[0].count; i++) total += actions[i].value;
+        return {total, steps};
+    }
+};
+
+template <class Model>
+static Result pomcp(uint64_t seed, int64_t count) {
+    static Pomcp<Model> planner;  // keeps its memory from one search to the next
+    return planner.search(seed, count);
+}
+
+// --- the program ---
+
 static double cpu_seconds() {
     timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -381,6 +520,10 @@ static Result measure(const std::string& task, uint64_t seed, int64_t count) {
             asm volatile("" : : "r"(&rng) : "memory");  // all four words are wanted, not only those that one draw reads
             return rng.uniform();
         });
+    if (task == "light-dark+pomcp") return pomcp<LightDark>(seed, count);
+    if (task == "tag+pomcp") return pomcp<Tag>(seed, count);
+    if (task == "laser-tag+pomcp") return pomcp<LaserTag>(seed, count);
+    if (task == "rock-sample+pomcp") return pomcp<RockSample>(seed, count);
     const bool observed = task.find('+') != std::string::npos;
     const std::string domain = task.substr(0, task.find('+'));
     if (domain == "light-dark") return simulate<LightDark>(observed, seed, count);
@@ -393,7 +536,8 @@ static Result measure(const std::string& task, uint64_t seed, int64_t count) {
 
 int main(int count, char** words) {
     if (count != 4) return std::fprintf(stderr, "usage: reference TASK SEED COUNT\n"), 2;
-    measure(words[1], 1, 1);  // tables are made before the clock starts
+    const bool search = std::string(words[1]).find("+pomcp") != std::string::npos;
+    measure(words[1], 1, search ? std::atoll(words[3]) : 1);  // tables are made, and a tree's memory taken, before the clock starts
     const double start = cpu_seconds();
     const Result result = measure(words[1], std::strtoull(words[2], nullptr, 10), std::atoll(words[3]));
     std::printf("%.9f %a %lld\n", cpu_seconds() - start, result.total, (long long)result.steps);

@@ -12,9 +12,24 @@ import airoas
 from airoas.compile import kernel
 from airoas.planners import POMCP
 from airoas.planners.lists import append, clear_list, lists_layout, new_lists, place_above, place_of
+from airoas.planners.lookup import EMPTIED, ENTRIES, MOVED, OLD_SIZE, OLD_START, SIZE, START, enter, lookup_layout, new_lookup
 from airoas.planners.storage import Block
 from airoas.planners.visit_search import choose_final, draw_root, gather_root
-from airoas.planners.visit_tree import NODES, NONE, ROOT, add_action, add_child, choose_by_ucb, find_child, new_tree, tree_layout
+from airoas.planners.visit_tree import (
+    ACTION,
+    ACTION_VISITS,
+    NODE,
+    NODES,
+    NONE,
+    ROOT,
+    VISITS,
+    add_action,
+    add_child,
+    choose_by_ucb,
+    find_child,
+    new_tree,
+    tree_layout,
+)
 
 
 def grown(n: int = 5000, m: int = 100):
@@ -45,13 +60,34 @@ def test_lookup_is_a_dictionary(mode: str) -> None:
         assert node == known.setdefault((a, p, edge), len(known) + 1)
     assert tree.counts[NODES] == len(known) + 1
     assert len(known) > count / 4
-    longest = 0
-    for bucket in range(tree.counts[NODES]):
-        node, length = tree.buckets[bucket], 0
-        while node != NONE:
-            node, length = tree.chain[node], length + 1
-        longest = max(longest, length)
-    assert longest <= 12  # a good hash at load 1: longer with probability below 1e-5
+    state = tree.lookup.state
+    assert state[ENTRIES] == len(known)
+    assert state[SIZE] >= 2 * len(known)  # grown several times, and never more than half full
+    assert state[START] > 0
+
+
+@kernel
+def enter_hashes(lookup, hashes):
+    for node in range(len(hashes)):
+        enter(lookup, hashes[node], node)
+
+
+def test_growth_is_never_late() -> None:
+    """With every number of entries the present table and, until it is moved, the one before it hold each of them once."""
+    hashes = np.random.default_rng(0).integers(0, 1 << 31, 40_000)
+    for count in (1, 511, 512, 513, 514, 700, 1024, 1025, 1100, 5000, 32_768, 32_769, 40_000):
+        block = Block(lookup_layout(40_000))
+        block.arrays["slots"][:] = 7  # what an earlier search left
+        lookup = new_lookup(block)
+        enter_hashes(lookup, hashes[:count])
+        state, slots = lookup.state, lookup.slots.reshape(-1, 2)
+        present = slots[state[START] : state[START] + state[SIZE], 1]
+        moved = state[MOVED] >= state[OLD_SIZE]
+        before = slots[state[OLD_START] : state[OLD_START] + (0 if moved else state[OLD_SIZE]), 1]
+        found = present[present != NONE]
+        assert len(found) == len(set(found))
+        assert set(found) | set(before[before != NONE]) == set(range(count))
+        assert state[EMPTIED] <= 2 * state[SIZE]
 
 
 def test_lists_are_lists() -> None:
@@ -83,8 +119,8 @@ def with_actions(visits: list[int], values: list[float]):
     tree, block = grown()
     for a, (n, value) in enumerate(zip(visits, values, strict=True)):
         add_action(_Writer, tree, ROOT, a)
-        tree.action_visits[a], tree.action_values[a] = n, value
-    tree.visits[ROOT] = sum(visits)
+        tree.actions[a * ACTION + ACTION_VISITS], tree.values[2 * a] = n, value
+    tree.nodes[ROOT * NODE + VISITS] = sum(visits)
     return tree, block
 
 

@@ -9,15 +9,19 @@ from typing import Any
 
 from airoas.compile import Kernel, Record
 from airoas.errors import OptionError
+from airoas.planners.lookup import SLOT_BYTES, slots_touched
 from airoas.planners.rollout import Estimate, find_estimate, find_table
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visit_search import FINE, NO_ACTION, Limits, Root, VisitPlanner, search_by
 from airoas.planners.visit_tree import (
     ACTIONS,
+    FIRST,
+    NODE,
     NODES,
     NONE,
     ROOT,
     STEPS,
+    VISITS,
     Path,
     VisitTree,
     action_bytes,
@@ -81,7 +85,7 @@ class Search(Record):
 
 def bytes_used(work: Search) -> int:
     used: int = work.tree.counts[NODES] * work.node_bytes + work.tree.counts[ACTIONS] * work.action_bytes
-    return used
+    return used + slots_touched(work.tree.lookup) * SLOT_BYTES
 
 
 @functools.cache
@@ -96,10 +100,10 @@ def _simulation(estimate: Estimate) -> Any:
         tree, path = work.tree, work.path
         node, depth, value = ROOT, 0, 0.0
         while depth < work.max_depth and not model.is_terminal(s):
-            if tree.first[node] == NONE and not add_legal_actions(model, tree, node, s, work.root.actions):
+            if tree.nodes[node * NODE + FIRST] == NONE and not add_legal_actions(model, tree, node, s, work.root.actions):
                 return NO_ACTION
             # With one visit or none the bonus is not defined: an action not yet tried then counts as its V, which is 0.
-            action = choose_by_ucb(tree, node, work.c, math.inf if tree.visits[node] > 1 else 0.0, rng)
+            action = choose_by_ucb(tree, node, work.c, math.inf if tree.nodes[node * NODE + VISITS] > 1 else 0.0, rng)
             a = model.read_action(tree.labels, action)
             s, reward = model.step(s, a, rng)
             note_step(path, depth, node, action, reward)

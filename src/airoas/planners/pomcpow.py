@@ -14,15 +14,23 @@ from airoas.belief.moves import no_density
 from airoas.compile import Kernel, Record
 from airoas.errors import OptionError
 from airoas.planners.lists import LIST_BYTES, PLACE_BYTES, Lists, append, clear_list, lists_layout, new_lists, place_above, place_of
+from airoas.planners.lookup import SLOT_BYTES, slots_touched
 from airoas.planners.rollout import Estimate, find_estimate, find_table, random_action
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visit_search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, Root, VisitPlanner, search_by
 from airoas.planners.visit_tree import (
+    ACTION,
+    ACTION_NEXT,
+    ACTION_VISITS,
     ACTIONS,
+    FIRST,
+    NODE,
     NODES,
     NONE,
     ROOT,
     STEPS,
+    VISITS,
+    WIDTH,
     Path,
     VisitTree,
     action_bytes,
@@ -104,7 +112,6 @@ class POMCPOW(VisitPlanner):
         kept, sights = (2 * (memory // size) + 2 * self.max_depth + 2 for size in (_kept_bytes(model), _SIGHT_BYTES))
         return (
             *tree_layout(model, n, m),
-            ("tried", "int32", (n,)),
             ("offsets", "float64", (n,)),
             *lists_layout("kept", n, kept),
             ("states", "float64", (kept, len(model.shapes.state.kinds))),
@@ -116,8 +123,7 @@ class POMCPOW(VisitPlanner):
         )
 
     def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Search:
-        columns = {name: block.arrays[name] for name in ("tried", "offsets", "states", "rewards", "upto", "widths", "seen")}
-        columns["tried"][ROOT] = 0
+        columns = {name: block.arrays[name] for name in ("offsets", "states", "rewards", "upto", "widths", "seen")}
         return Search(
             tree=new_tree(block),
             path=new_path(self.max_depth),
@@ -141,7 +147,7 @@ class POMCPOW(VisitPlanner):
 
 
 def _node_bytes(model: Any) -> int:
-    return node_bytes(model) + LIST_BYTES + 12
+    return node_bytes(model) + LIST_BYTES + 8
 
 
 def _action_bytes(model: Any) -> int:
@@ -170,8 +176,6 @@ class Search(Record):
     """For each history the states that led to it."""
     sights: Lists
     """For each action the histories that were observed after it, one entry for each time (`generated` in POMCPOW.jl)."""
-    tried: Any
-    """[n] how many actions a history has."""
     offsets: Any
     """[n] the log likelihood that counts as weight 1."""
     states: Any
@@ -200,7 +204,7 @@ def bytes_used(work: Search) -> int:
     used: int = (
         tree.counts[NODES] * sizes[0] + tree.counts[ACTIONS] * sizes[1] + work.kept.top[0] * sizes[2] + work.sights.top[0] * sizes[3]
     )
-    return used
+    return used + slots_touched(tree.lookup) * SLOT_BYTES
 
 
 # --- actions ---
@@ -211,19 +215,19 @@ def _widen_discrete(model: Any, work: Search, node: int, s: Any, rng: Any) -> bo
     tree = work.tree
     if not work.widen_actions:
         before = tree.counts[ACTIONS]
-        if tree.first[node] == NONE:
+        if tree.nodes[node * NODE + FIRST] == NONE:
             add_legal_actions(model, tree, node, s, work.root.actions)
-            _begin_actions(work, node, before)
-    elif _is_narrow(work.tried[node], work.k_action, tree.visits[node], work.alpha_action):
+            _begin_actions(work, before)
+    elif _is_narrow(tree.nodes[node * NODE + WIDTH], work.k_action, tree.nodes[node * NODE + VISITS], work.alpha_action):
         a: int = work.root.actions[rng.integer(len(work.root.actions))] if node == ROOT else random_action(model, s, rng)
         if node == ROOT or model.legal(s, a):
             _add_unless_there(model, work, node, a)
-    return bool(tree.first[node] != NONE)
+    return bool(tree.nodes[node * NODE + FIRST] != NONE)
 
 
 def _widen_continuous(model: Any, work: Search, node: int, s: Any, rng: Any) -> bool:
     """Give a history one more action of the model's own choice while it has few."""
-    if _is_narrow(work.tried[node], work.k_action, work.tree.visits[node], work.alpha_action):
+    if _is_narrow(work.tree.nodes[node * NODE + WIDTH], work.k_action, work.tree.nodes[node * NODE + VISITS], work.alpha_action):
         _add_unless_there(model, work, node, model.sample_action(s, rng))
     return True
 
@@ -236,12 +240,12 @@ def _add_unless_there(model: Any, work: Search, node: int, a: Any) -> None:
     tree = work.tree
     place = tree.counts[ACTIONS]
     model.write_action(tree.labels, place, a)
-    action = tree.first[node] if work.check_action else NONE
+    action = tree.nodes[node * NODE + FIRST] if work.check_action else NONE
     while action != NONE and not _same_label(tree, action, place):
-        action = tree.action_next[action]
+        action = tree.actions[action * ACTION + ACTION_NEXT]
     if action == NONE:
         add_action(model, tree, node, a)
-        _begin_actions(work, node, place)
+        _begin_actions(work, place)
 
 
 def _same_label(tree: VisitTree, action: int, other: int) -> bool:
@@ -251,10 +255,9 @@ def _same_label(tree: VisitTree, action: int, other: int) -> bool:
     return True
 
 
-def _begin_actions(work: Search, node: int, before: int) -> None:
+def _begin_actions(work: Search, before: int) -> None:
     """The columns of the actions that were added since there were `before`."""
     for action in range(before, work.tree.counts[ACTIONS]):
-        work.tried[node] += 1
         work.widths[action] = 0
         clear_list(work.sights, action)
 
@@ -274,7 +277,6 @@ def _see(model: Any, work: Search, action: int, o: Any, depth: int) -> tuple[int
     if new:
         child = add_child(tree, depth) if work.check_observation else add_node(tree, depth)
         work.widths[action] += 1
-        work.tried[child] = 0
         clear_list(work.kept, child)
     work.seen[append(work.sights, action)] = child
     return child, new
@@ -325,7 +327,7 @@ def _simulation(estimate: Estimate, continuous: bool) -> Any:
             s, reward = model.step(s, a, rng)
             tree.counts[STEPS] += 1
             child, new = NONE, False
-            if _is_narrow(work.widths[action], work.k_observation, tree.action_visits[action], work.alpha_observation):
+            if _is_narrow(work.widths[action], work.k_observation, tree.actions[action * ACTION + ACTION_VISITS], work.alpha_observation):
                 child, new = _see(model, work, action, model.observe(s, a, rng), depth + 1)
             if not new:
                 # Drawn again even where the observation was seen before: in proportion to how often each was.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from airoas.planners.storage import Block
-from airoas.planners.visit_tree import NODES, NONE, ROOT, VisitTree
+from airoas.planners.visit_tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VISITS, VisitTree
 
 Part = tuple["_Indexed", int]
 """A node of one of the trees."""
@@ -47,9 +47,17 @@ class _Indexed:
 
     @functools.cached_property
     def _by_parent(self) -> tuple[np.ndarray, np.ndarray]:
-        parents = self.arrays.parents[: self.arrays.counts[NODES]]
+        parents = self.arrays.nodes[PARENT : NODE * self.arrays.counts[NODES] : NODE]
         order = np.argsort(parents, kind="stable")
         return order, parents[order]
+
+    def label(self, action: int) -> np.ndarray:
+        row: np.ndarray = self.arrays.labels[action]
+        return row
+
+    def observation(self, node: int) -> np.ndarray:
+        row: np.ndarray = self.arrays.observations[node]
+        return row
 
     def histories(self, action: int) -> list[int]:
         order, parents = self._by_parent
@@ -58,10 +66,10 @@ class _Indexed:
 
     def actions(self, node: int) -> list[int]:
         """Oldest first."""
-        found, action = [], int(self.arrays.first[node])
+        found, action = [], int(self.arrays.nodes[node * NODE + FIRST])
         while action != NONE:
             found.append(action)
-            action = int(self.arrays.action_next[action])
+            action = int(self.arrays.actions[action * ACTION + ACTION_NEXT])
         return found[::-1]
 
 
@@ -74,7 +82,7 @@ class HistoryNode:
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.arrays.visits[node]) for tree, node in self._parts)
+        return sum(int(tree.arrays.nodes[node * NODE + VISITS]) for tree, node in self._parts)
 
     @property
     def value(self) -> float:
@@ -85,7 +93,7 @@ class HistoryNode:
     def children(self) -> list[ActionNode]:
         """The actions in the order in which they were added."""
         found = [(tree, action) for tree, node in self._parts for action in tree.actions(node)]
-        return [ActionNode(self._model, parts) for parts in _grouped(found, "labels", len(self._parts) > 1)]
+        return [ActionNode(self._model, parts) for parts in _grouped(found, _Indexed.label, len(self._parts) > 1)]
 
     def __repr__(self) -> str:
         return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
@@ -97,16 +105,16 @@ class ActionNode:
     def __init__(self, model: Any, parts: list[Part]) -> None:
         self._model, self._parts = model, parts
         tree, first = parts[0]
-        self.action = model.from_row("action", tree.arrays.labels[first])
+        self.action = model.from_row("action", tree.label(first))
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.arrays.action_visits[action]) for tree, action in self._parts)
+        return sum(int(tree.arrays.actions[action * ACTION + ACTION_VISITS]) for tree, action in self._parts)
 
     @property
     def value(self) -> float:
         """Mean return of the simulations that passed here; 0 where there was none."""
-        parts = [(int(tree.arrays.action_visits[a]), float(tree.arrays.action_values[a])) for tree, a in self._parts]
+        parts = [(int(tree.arrays.actions[a * ACTION + ACTION_VISITS]), float(tree.arrays.values[2 * a])) for tree, a in self._parts]
         if len(parts) == 1:
             return parts[0][1]
         return sum(n * value for n, value in parts if n) / max(1, sum(n for n, _ in parts))
@@ -115,7 +123,7 @@ class ActionNode:
     def children(self) -> list[HistoryNode]:
         """The histories that observations lead to, in the order in which they were found."""
         found = [(tree, node) for tree, action in self._parts for node in tree.histories(action)]
-        groups = _grouped(found, "observations", len(self._parts) > 1)
+        groups = _grouped(found, _Indexed.observation, len(self._parts) > 1)
         return [HistoryNode(self._model, parts, _observation(self._model, *parts[0])) for parts in groups]
 
     @property
@@ -128,16 +136,16 @@ class ActionNode:
         return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
 
 
-def _grouped(found: list[Part], key: str, merge: bool) -> list[list[Part]]:
+def _grouped(found: list[Part], row: Callable[[_Indexed, int], np.ndarray], merge: bool) -> list[list[Part]]:
     """The parts with equal rows together; each alone within one tree, where a row may stand twice on purpose."""
     groups: dict[Any, list[Part]] = {}
     for tree, i in found:
-        groups.setdefault(getattr(tree.arrays, key)[i].tobytes() if merge else i, []).append((tree, i))
+        groups.setdefault(row(tree, i).tobytes() if merge else i, []).append((tree, i))
     return list(groups.values())
 
 
 def _observation(model: Any, tree: _Indexed, node: int) -> Any:
-    return model.from_row("observation", tree.arrays.observations[node])
+    return model.from_row("observation", tree.observation(node))
 
 
 def _numbers(values: tuple[Any, ...]) -> str:

@@ -20,7 +20,22 @@ from airoas.planners.base import MEMORY, Decision, Stats, check_budget
 from airoas.planners.rollout import ESTIMATES
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visit_node import Tree
-from airoas.planners.visit_tree import ACTIONS, BYTES, DEPTH, NODES, NONE, ROOT, STEPS, TRIALS, VisitTree
+from airoas.planners.visit_tree import (
+    ACTION,
+    ACTION_NEXT,
+    ACTION_VISITS,
+    ACTIONS,
+    BYTES,
+    DEPTH,
+    FIRST,
+    NODE,
+    NODES,
+    NONE,
+    ROOT,
+    STEPS,
+    TRIALS,
+    VisitTree,
+)
 from airoas.rng import Rng, stream
 from airoas.structure import place
 
@@ -272,11 +287,11 @@ def _shares(iterations: int, threads: int) -> list[int]:
 def _list_actions(tree: Any, node: int, found: Any) -> int:
     """Fill `found` with the actions of a history, the newest first; how many there are."""
     count = 0
-    action = tree.first[node]
+    action = tree.nodes[node * NODE + FIRST]
     while action != NONE:
         found[count] = action
         count += 1
-        action = tree.action_next[action]
+        action = tree.actions[action * ACTION + ACTION_NEXT]
     return count
 
 
@@ -287,8 +302,8 @@ def merge_roots(trees: list[VisitTree]) -> tuple[np.ndarray, np.ndarray, np.ndar
         found = np.empty(tree.counts[ACTIONS], np.int64)
         found = found[: _list_actions(tree, ROOT, found)][::-1]
         labels.append(tree.labels[found])
-        visits.append(tree.action_visits[found])
-        values.append(tree.action_values[found])
+        visits.append(tree.actions[found * ACTION + ACTION_VISITS])
+        values.append(tree.values[2 * found])
     if len(trees) == 1:
         return labels[0], visits[0], values[0]
     rows, n = np.concatenate(labels), np.concatenate(visits)

@@ -1,7 +1,9 @@
 """The visit-count tree of POMCP and POMCPOW: history nodes with the actions tried in them, action nodes with N and V.
 
-A history node is reached from an action node by an observation. Nodes are numbers, their parts stand in arrays (a structure
-of arrays), and history node 0 is the root. The actions of a node are a list, the newest first.
+A history node is reached from an action node by an observation. Nodes are numbers, and history node 0 is the root. What a
+simulation reads of a node together stands together, since in a large tree a step costs as many misses of the cache as it
+touches lines; in arrays of one dimension, since the compiler knows their strides. The actions of a history are a list, the
+newest first.
 """
 
 from __future__ import annotations
@@ -12,10 +14,14 @@ from typing import Any
 import numpy as np
 
 from airoas.compile import Record
+from airoas.planners.lookup import MOVED, OLD_SIZE, OLD_START, SIZE, SLOT, START, Lookup, enter, lookup_layout, new_lookup
 from airoas.planners.storage import Block, Layout
 
 ROOT, NONE = 0, -1
-NODES, ACTIONS, MASK, DEPTH, TRIALS, STEPS, BYTES = range(7)  # entries of `counts`
+NODE, ACTION = 4, 4  # places that one takes in `nodes` and `actions`
+VISITS, FIRST, PARENT, WIDTH = range(4)  # places of a node
+ACTION_VISITS, ACTION_NEXT = 2, 3  # places of an action, after V(ha)
+NODES, ACTIONS, HASHED, DEPTH, TRIALS, STEPS, BYTES = range(7)  # entries of `counts`
 _MULTIPLIER, _LOW_WORD = 0x85EBCA6B, 0xFFFFFFFF
 
 
@@ -23,42 +29,31 @@ class VisitTree(Record):
     """The arrays of a tree, for n history nodes and m action nodes."""
 
     counts: Any
-    """[7] history nodes, action nodes, the lookup's mask, depth of the deepest node, simulations, simulated steps, bytes in use."""
-    visits: Any
-    """[n] N(h)"""
-    first: Any
-    """[n] the newest action of h, NONE before its first visit."""
-    parents: Any
-    """[n] the action node that h belongs to."""
+    """[7] history nodes, action nodes, the hash of the next node, depth of the deepest node, simulations, simulated steps, bytes in use."""
+    nodes: Any
+    """[4 n] of a history: its visits N(h), its newest action (NONE before its first visit), the action node that it belongs to, and
+    how many actions it has."""
     observations: Any
-    """[n, .] the observation that leads to h."""
+    """[n, .] the observation that leads to a history."""
     words: Any
-    """[n, .] the same memory as 32-bit words, to be hashed."""
-    hashes: Any
-    """[n] of parent and observation."""
-    chain: Any
-    """[n] the next node in the same bucket."""
-    buckets: Any
-    """[n] the first node of each bucket; there are as many buckets as nodes."""
-    action_visits: Any
-    """[m] N(ha)"""
-    action_values: Any
-    """[m] V(ha), the mean return."""
-    action_next: Any
-    """[m] the next older action of the same history."""
+    """[n, .] the same memory as 32-bit integers, to be hashed."""
+    lookup: Lookup
+    """The history of an action node and an observation."""
+    values: Any
+    """[2 m] V(ha), the mean return, at every second place; between them what `actions` says."""
+    actions: Any
+    """[4 m] the same memory as 32-bit integers: after V(ha) its visits N(ha) and the next older action of its history."""
     labels: Any
-    """[m, .] the action itself."""
+    """[m, .] the actions themselves."""
 
 
 def tree_layout(model: Any, n: int, m: int) -> Layout:
     """Room for n history nodes and m action nodes: what is not touched costs nothing."""
-    names = ("visits", "first", "parents", "hashes", "chain", "buckets")
     return (
-        *((name, "int32", (n,)) for name in names),
+        ("nodes", "int32", (NODE * n,)),
         ("observations", "float64", (n, len(model.shapes.observation.kinds))),
-        ("action_visits", "int32", (m,)),
-        ("action_next", "int32", (m,)),
-        ("action_values", "float64", (m,)),
+        *lookup_layout(n),
+        ("values", "float64", (2 * m,)),
         ("labels", "float64", (m, _action_size(model))),
     )
 
@@ -68,8 +63,8 @@ def _action_size(model: Any) -> int:
 
 
 def node_bytes(model: Any) -> int:
-    """Bytes that a history node takes."""
-    return 24 + 8 * len(model.shapes.observation.kinds)
+    """Bytes that a history node takes, besides its slots in the lookup."""
+    return 16 + 8 * len(model.shapes.observation.kinds)
 
 
 def action_bytes(model: Any) -> int:
@@ -79,12 +74,18 @@ def action_bytes(model: Any) -> int:
 
 def new_tree(block: Block) -> VisitTree:
     """A tree that consists of its root, in a block of `tree_layout` (and perhaps more)."""
-    counts = np.array([1, 0, 0, 0, 0, 0, 0], np.int64)
-    words = block.arrays["observations"].view(np.int32)
-    given = {"counts": counts, "words": words, **block.arrays}
-    tree = VisitTree(**{name: given[name] for name in VisitTree.__annotations__})
-    tree.visits[ROOT] = 0
-    tree.first[ROOT] = tree.parents[ROOT] = tree.buckets[0] = NONE
+    columns = block.arrays
+    tree = VisitTree(
+        counts=np.array([1, 0, 0, 0, 0, 0, 0], np.int64),
+        nodes=columns["nodes"],
+        observations=columns["observations"],
+        words=columns["observations"].view(np.int32),
+        lookup=new_lookup(block),
+        values=columns["values"],
+        actions=columns["values"].view(np.int32),
+        labels=columns["labels"],
+    )
+    tree.nodes[:NODE] = 0, NONE, NONE, 0
     return tree
 
 
@@ -96,10 +97,11 @@ def add_action(model: Any, tree: VisitTree, node: int, a: Any) -> None:
     place = tree.counts[ACTIONS]
     tree.counts[ACTIONS] = place + 1
     model.write_action(tree.labels, place, a)
-    tree.action_visits[place] = 0
-    tree.action_values[place] = 0.0
-    tree.action_next[place] = tree.first[node]
-    tree.first[node] = place
+    tree.values[2 * place] = 0.0
+    tree.actions[place * ACTION + ACTION_VISITS] = 0
+    tree.actions[place * ACTION + ACTION_NEXT] = tree.nodes[node * NODE + FIRST]
+    tree.nodes[node * NODE + FIRST] = place
+    tree.nodes[node * NODE + WIDTH] += 1
 
 
 def add_legal_actions(model: Any, tree: VisitTree, node: int, s: Any, root_actions: Any) -> bool:
@@ -111,7 +113,17 @@ def add_legal_actions(model: Any, tree: VisitTree, node: int, s: Any, root_actio
         for a in range(model.n_actions):
             if model.legal(s, a):
                 add_action(model, tree, node, a)
-    return bool(tree.first[node] != NONE)
+    return bool(tree.nodes[node * NODE + FIRST] != NONE)
+
+
+def write_key(model: Any, tree: VisitTree, action: int, o: Any) -> int:
+    """The place of the next node, where its action and observation stand now."""
+    place: int = tree.counts[NODES]
+    model.write_observation(tree.observations, place, o)
+    for k in range(tree.observations.shape[1]):
+        tree.observations[place, k] += 0.0  # -0.0 becomes 0.0, which equals it but has other bits
+    tree.nodes[place * NODE + PARENT] = action
+    return place
 
 
 def find_child(model: Any, tree: VisitTree, action: int, o: Any) -> int:
@@ -121,37 +133,27 @@ def find_child(model: Any, tree: VisitTree, action: int, o: Any) -> int:
     """
     place = write_key(model, tree, action, o)
     hashed = _hash(tree, place)
-    tree.hashes[place] = hashed
-    node: int = tree.buckets[_bucket(tree, hashed)]
-    while node != NONE and not _same_key(tree, node, place):
-        node = tree.chain[node]
+    tree.counts[HASHED] = hashed
+    state = tree.lookup.state
+    node = _probe(tree, state[START], state[SIZE], hashed, place)
+    if node == NONE and state[MOVED] < state[OLD_SIZE]:
+        node = _probe(tree, state[OLD_START], state[OLD_SIZE], hashed, place)
+    return node
+
+
+def _probe(tree: VisitTree, start: int, size: int, hashed: int, place: int) -> int:
+    slots = tree.lookup.slots
+    at = hashed & (size - 1)
+    node: int = slots[(start + at) * SLOT + 1]
+    while node >= 0 and not (slots[(start + at) * SLOT] == hashed and _same_key(tree, node, place)):
+        at = (at + 1) & (size - 1)
+        node = slots[(start + at) * SLOT + 1]
     return node
 
 
 def add_child(tree: VisitTree, depth: int) -> int:
-    """The new history that `find_child` did not find.
-
-    The lookup is linear hashing (Litwin 1980): each new node brings a bucket and splits one old bucket, so that no insertion
-    costs more than another. Differs from a table that doubles, which would stop a search of a million nodes for longer
-    than a deadline may be missed, and from one of full size, which costs a page of memory for every node of a small tree.
-    """
-    place = tree.counts[NODES]
-    into = _bucket(tree, tree.hashes[place])
-    tree.chain[place] = tree.buckets[into]
-    tree.buckets[into] = place
-    if place > tree.counts[MASK]:
-        tree.counts[MASK] = 2 * tree.counts[MASK] + 1
-    mask = tree.counts[MASK]
-    split = place & (mask >> 1)
-    node = tree.buckets[split]
-    tree.buckets[split] = NONE
-    tree.buckets[place] = NONE
-    while node != NONE:
-        following = tree.chain[node]
-        into = tree.hashes[node] & mask
-        tree.chain[node] = tree.buckets[into]
-        tree.buckets[into] = node
-        node = following
+    """The new history that `find_child` did not find."""
+    enter(tree.lookup, tree.counts[HASHED], tree.counts[NODES])
     return add_node(tree, depth)
 
 
@@ -160,23 +162,14 @@ def add_node(tree: VisitTree, depth: int) -> int:
     place: int = tree.counts[NODES]
     tree.counts[NODES] = place + 1
     tree.counts[DEPTH] = max(tree.counts[DEPTH], depth)
-    tree.visits[place] = 0
-    tree.first[place] = NONE
-    return place
-
-
-def write_key(model: Any, tree: VisitTree, action: int, o: Any) -> int:
-    """The place of the next node, where its action and observation stand now."""
-    place: int = tree.counts[NODES]
-    tree.parents[place] = action
-    model.write_observation(tree.observations, place, o)
-    for k in range(tree.observations.shape[1]):
-        tree.observations[place, k] += 0.0  # -0.0 becomes 0.0, which equals it but has other bits
+    tree.nodes[place * NODE + VISITS] = 0
+    tree.nodes[place * NODE + FIRST] = NONE
+    tree.nodes[place * NODE + WIDTH] = 0
     return place
 
 
 def _hash(tree: VisitTree, place: int) -> int:
-    hashed = int(tree.parents[place])
+    hashed = int(tree.nodes[place * NODE + PARENT])
     for k in range(tree.words.shape[1]):
         hashed = (hashed ^ int(tree.words[place, k])) * _MULTIPLIER & _LOW_WORD
         hashed ^= hashed >> 15
@@ -184,14 +177,8 @@ def _hash(tree: VisitTree, place: int) -> int:
     return (hashed ^ hashed >> 13) & 0x7FFFFFFF
 
 
-def _bucket(tree: VisitTree, hashed: int) -> int:
-    mask: int = tree.counts[MASK]
-    bucket = hashed & mask
-    return bucket if bucket < tree.counts[NODES] else hashed & (mask >> 1)
-
-
 def _same_key(tree: VisitTree, node: int, place: int) -> bool:
-    if tree.hashes[node] != tree.hashes[place] or tree.parents[node] != tree.parents[place]:
+    if tree.nodes[node * NODE + PARENT] != tree.nodes[place * NODE + PARENT]:
         return False
     for k in range(tree.observations.shape[1]):  # noqa: SIM110
         if tree.observations[node, k] != tree.observations[place, k]:
@@ -204,19 +191,19 @@ def _same_key(tree: VisitTree, node: int, place: int) -> bool:
 
 def choose_by_ucb(tree: VisitTree, node: int, c: float, untried: float, rng: Any) -> int:
     """The action with the largest V + c sqrt(ln N(h) / N(ha)), where one without visits counts as `untried`; ties at random."""
-    log_visits = math.log(max(1, tree.visits[node]))
-    action: int = tree.first[node]
+    log_visits = math.log(max(1, tree.nodes[node * NODE + VISITS]))
+    action: int = tree.nodes[node * NODE + FIRST]
     best, chosen, ties = -math.inf, action, 0
-    while action != NONE:
-        n = tree.action_visits[action]
-        score = tree.action_values[action] + c * math.sqrt(log_visits / n) if n > 0 else untried
+    while action >= 0:  # rather than != NONE: compiled code then knows that no index is negative
+        n = tree.actions[action * ACTION + ACTION_VISITS]
+        score = tree.values[2 * action] + c * math.sqrt(log_visits / n) if n > 0 else untried
         if score > best:
             best, chosen, ties = score, action, 1
         elif score == best:
             ties += 1
             if rng.integer(ties) == 0:  # each of the k tied so far is the chosen one with probability 1/k
                 chosen = action
-        action = tree.action_next[action]
+        action = tree.actions[action * ACTION + ACTION_NEXT]
     return chosen
 
 
@@ -246,7 +233,9 @@ def back_up(tree: VisitTree, path: Path, depth: int, value: float, discount: flo
     for k in range(depth - 1, -1, -1):
         value = path.rewards[k] + discount * value
         action = path.actions[k]
-        tree.visits[path.nodes[k]] += 1
-        tree.action_visits[action] += 1
-        if tree.action_values[action] > -math.inf:
-            tree.action_values[action] += (value - tree.action_values[action]) / tree.action_visits[action]
+        n = tree.actions[action * ACTION + ACTION_VISITS] + 1
+        tree.nodes[path.nodes[k] * NODE + VISITS] += 1
+        tree.actions[action * ACTION + ACTION_VISITS] = n
+        mean = tree.values[2 * action]
+        if mean > -math.inf:
+            tree.values[2 * action] = mean + (value - mean) / n
