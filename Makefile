@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test laws lint bench pictures wheel clean
+.PHONY: run test laws lint bench docs pictures wheel clean
 run: $(READY)
 	$(BIN)/airoas run light-dark-1.0 random --episodes 100 --seed 0
 
@@ -20,6 +20,9 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py

@@ -1,0 +1,34 @@
+"""Compare planners on the same worlds, with honest intervals: `python examples/compare.py`.
+
+The experiment stands in compare.toml. Episodes with the same seed happen in the same world whatever the planner does, so that
+differences are taken seed by seed. Stop it at any time: the same command goes on from what is in the folder.
+"""
+
+import argparse
+from pathlib import Path
+
+from airoas.experiments.bench import bench
+from airoas.experiments.pool import Pool
+from airoas.experiments.reading import parse
+from airoas.experiments.render import render
+from airoas.experiments.table import differences, sheets
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--episodes", type=int, default=100, help="of each planner (default 100)")
+    options.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    options.add_argument("--out", type=Path, default=Path("runs/compare"), help="the folder for the episodes")
+    options = options.parse_args()
+
+    text = Path(__file__).with_name("compare.toml").read_text(encoding="utf-8")
+    spec = parse(text.replace("episodes = 100", f"episodes = {options.episodes}"), "compare.toml")
+    rows = bench(spec, options.out, lambda: Pool(options.jobs))
+    print(render(sheets(spec, rows), "text"))
+    for found in differences(spec, rows):
+        verdict = "not settled" if found["p_holm"] is None or found["p_holm"] > 0.05 else "ahead" if found["mean"] > 0 else "behind"
+        print(f"{found['first']} against {found['second']}: {verdict} after {found['pairs']} pairs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The examples run as a newcomer runs them, with a small budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import airoas
+from airoas.cli import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SCRIPTS = {  # arguments, and what it must print
+    "tracking_robot.py": (["--seconds", "0.02", "--steps", "4"], "after its deadline"),
+    "continuous.py": (["--iterations", "200", "--particles", "200"], "discounted return"),
+    "finite.py": (["--iterations", "20", "--steps", "3"], "bounds: blind and fib, proved"),
+    "compare.py": (["--episodes", "2", "--jobs", "1"], "airoas against qmdp"),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_run(script, tmp_path):
+    arguments, expected = SCRIPTS[script]
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / script), *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert expected in ran.stdout
+
+
+def test_every_script_is_run():
+    imported = {"my_model.py"}  # tests/test_readme.py runs it, and what is in folders
+    assert {path.name for path in EXAMPLES.glob("*.py")} - imported == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("reference", ["continuous.py:Docking", "finite.py:Maintain"])
+def test_models_are_sound(reference, capsys):
+    assert main(["check", str(EXAMPLES / reference)]) == 0, capsys.readouterr().out
+
+
+def test_the_robot_leaves_a_belief_to_go_on_from(tmp_path):
+    arguments = [sys.executable, str(EXAMPLES / "tracking_robot.py"), "--seconds", "0.01", "--steps", "1"]
+    subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
+    belief = airoas.Particles.load(tmp_path / "tracking_robot.npz")
+    assert belief.states.shape[1] == len(airoas.domains.Tag().shapes.state.kinds)
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    notebook = json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) >= (4, 5)
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    scope = {"__name__": "tour"}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(code) > 3
+    for cell in code:
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "clear the outputs before you commit"
+        exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), scope)
+    import matplotlib.pyplot as plt
+
+    assert plt.get_fignums()
+    plt.close("all")
