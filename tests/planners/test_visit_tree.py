@@ -13,8 +13,9 @@ from airoas.compile import kernel
 from airoas.planners import POMCP
 from airoas.planners.lists import append, clear_list, lists_layout, new_lists, place_above, place_of
 from airoas.planners.lookup import EMPTIED, ENTRIES, MOVED, OLD_SIZE, OLD_START, SIZE, START, enter, lookup_layout, new_lookup
+from airoas.planners.root import draw_root, gather_root
 from airoas.planners.storage import Block
-from airoas.planners.visit_search import choose_final, draw_root, gather_root
+from airoas.planners.visit_search import choose_final
 from airoas.planners.visit_tree import (
     ACTION,
     ACTION_VISITS,

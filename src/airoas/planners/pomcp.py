@@ -11,8 +11,9 @@ from airoas.compile import Kernel, Record
 from airoas.errors import OptionError
 from airoas.planners.lookup import SLOT_BYTES, slots_touched
 from airoas.planners.rollout import Estimate, find_estimate, find_table
+from airoas.planners.root import Root
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_search import FINE, NO_ACTION, Limits, Root, VisitPlanner, search_by
+from airoas.planners.visit_search import FINE, NO_ACTION, Limits, VisitPlanner, search_by
 from airoas.planners.visit_tree import (
     ACTIONS,
     FIRST,

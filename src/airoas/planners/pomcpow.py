@@ -10,43 +10,39 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.moves import no_density
-from airoas.compile import Kernel, Record
+from airoas.compile import Kernel
 from airoas.errors import OptionError
-from airoas.planners.lists import LIST_BYTES, PLACE_BYTES, Lists, append, clear_list, lists_layout, new_lists, place_above, place_of
-from airoas.planners.lookup import SLOT_BYTES, slots_touched
-from airoas.planners.rollout import Estimate, find_estimate, find_table, random_action
+from airoas.planners.lists import lists_layout, new_lists, place_of
+from airoas.planners.rollout import Estimate, find_estimate, find_table
+from airoas.planners.root import Root
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, Root, VisitPlanner, search_by
+from airoas.planners.visit_search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, VisitPlanner, search_by
 from airoas.planners.visit_tree import (
     ACTION,
-    ACTION_NEXT,
     ACTION_VISITS,
-    ACTIONS,
-    FIRST,
-    NODE,
-    NODES,
     NONE,
     ROOT,
     STEPS,
-    VISITS,
-    WIDTH,
-    Path,
-    VisitTree,
-    action_bytes,
-    add_action,
-    add_child,
-    add_legal_actions,
-    add_node,
     back_up,
     choose_by_ucb,
-    find_child,
     new_path,
     new_tree,
-    node_bytes,
     note_step,
     tree_layout,
-    write_key,
+)
+from airoas.planners.widening import (
+    SIGHT_BYTES,
+    Search,
+    bytes_used,
+    draw_kept,
+    history_bytes,
+    is_narrow,
+    keep,
+    kept_bytes,
+    see,
+    widen_continuous,
+    widen_discrete,
+    widened_bytes,
 )
 
 _ALL = {"iterations": 20_000, "max_depth": 100, "c": 10.0, "estimate": "random"}
@@ -108,8 +104,8 @@ class POMCPOW(VisitPlanner):
 
     def layout(self, model: Any, memory: int) -> Layout:
         # A simulation can double what its lists have been given, so that room for twice the memory is reserved.
-        n, m = 2 + memory // _node_bytes(model), 2 + memory // _action_bytes(model) + max(model.n_actions, 1) + self.max_depth
-        kept, sights = (2 * (memory // size) + 2 * self.max_depth + 2 for size in (_kept_bytes(model), _SIGHT_BYTES))
+        n, m = 2 + memory // history_bytes(model), 2 + memory // widened_bytes(model) + max(model.n_actions, 1) + self.max_depth
+        kept, sights = (2 * (memory // size) + 2 * self.max_depth + 2 for size in (kept_bytes(model), SIGHT_BYTES))
         return (
             *tree_layout(model, n, m),
             ("offsets", "float64", (n,)),
@@ -130,7 +126,7 @@ class POMCPOW(VisitPlanner):
             root=root,
             limits=limits,
             table=find_table(model, find_estimate(model, self.estimate)),
-            sizes=np.array([_node_bytes(model), _action_bytes(model), _kept_bytes(model), _SIGHT_BYTES]),
+            sizes=np.array([history_bytes(model), widened_bytes(model), kept_bytes(model), SIGHT_BYTES]),
             kept=new_lists("kept", block),
             sights=new_lists("sights", block),
             **columns,
@@ -146,171 +142,9 @@ class POMCPOW(VisitPlanner):
         )
 
 
-def _node_bytes(model: Any) -> int:
-    return node_bytes(model) + LIST_BYTES + 8
-
-
-def _action_bytes(model: Any) -> int:
-    return action_bytes(model) + LIST_BYTES + 4
-
-
-def _kept_bytes(model: Any) -> int:
-    return PLACE_BYTES + 16 + 8 * len(model.shapes.state.kinds)
-
-
-_SIGHT_BYTES = PLACE_BYTES + 4
-
-
-class Search(Record):
-    """What one search works on: n histories, m actions."""
-
-    tree: VisitTree
-    path: Path
-    root: Root
-    limits: Limits
-    table: Any
-    """[S] values for `estimate`, or [1]."""
-    sizes: Any
-    """[4] bytes of a history, an action, a kept state, a sight."""
-    kept: Lists
-    """For each history the states that led to it."""
-    sights: Lists
-    """For each action the histories that were observed after it, one entry for each time (`generated` in POMCPOW.jl)."""
-    offsets: Any
-    """[n] the log likelihood that counts as weight 1."""
-    states: Any
-    """[places of kept, .]"""
-    rewards: Any
-    """[places of kept] paid on the way there."""
-    upto: Any
-    """[places of kept] weights, summed up along the list."""
-    widths: Any
-    """[m] how many histories an action leads to."""
-    seen: Any
-    """[places of sights] the history."""
-    max_depth: int
-    c: float
-    k_observation: float
-    alpha_observation: float
-    k_action: float
-    alpha_action: float
-    widen_actions: bool
-    check_observation: bool
-    check_action: bool
-
-
-def bytes_used(work: Search) -> int:
-    tree, sizes = work.tree, work.sizes
-    used: int = (
-        tree.counts[NODES] * sizes[0] + tree.counts[ACTIONS] * sizes[1] + work.kept.top[0] * sizes[2] + work.sights.top[0] * sizes[3]
-    )
-    return used + slots_touched(tree.lookup) * SLOT_BYTES
-
-
-# --- actions ---
-
-
-def _widen_discrete(model: Any, work: Search, node: int, s: Any, rng: Any) -> bool:
-    """Give a history what it may try: one more action by widening, or all of them at its first visit; whether there is any."""
-    tree = work.tree
-    if not work.widen_actions:
-        before = tree.counts[ACTIONS]
-        if tree.nodes[node * NODE + FIRST] == NONE:
-            add_legal_actions(model, tree, node, s, work.root.actions)
-            _begin_actions(work, before)
-    elif _is_narrow(tree.nodes[node * NODE + WIDTH], work.k_action, tree.nodes[node * NODE + VISITS], work.alpha_action):
-        a: int = work.root.actions[rng.integer(len(work.root.actions))] if node == ROOT else random_action(model, s, rng)
-        if node == ROOT or model.legal(s, a):
-            _add_unless_there(model, work, node, a)
-    return bool(tree.nodes[node * NODE + FIRST] != NONE)
-
-
-def _widen_continuous(model: Any, work: Search, node: int, s: Any, rng: Any) -> bool:
-    """Give a history one more action of the model's own choice while it has few."""
-    if _is_narrow(work.tree.nodes[node * NODE + WIDTH], work.k_action, work.tree.nodes[node * NODE + VISITS], work.alpha_action):
-        _add_unless_there(model, work, node, model.sample_action(s, rng))
-    return True
-
-
-def _is_narrow(count: int, k: float, visits: int, alpha: float) -> bool:
-    return bool(count <= k * float(visits) ** alpha)
-
-
-def _add_unless_there(model: Any, work: Search, node: int, a: Any) -> None:
-    tree = work.tree
-    place = tree.counts[ACTIONS]
-    model.write_action(tree.labels, place, a)
-    action = tree.nodes[node * NODE + FIRST] if work.check_action else NONE
-    while action != NONE and not _same_label(tree, action, place):
-        action = tree.actions[action * ACTION + ACTION_NEXT]
-    if action == NONE:
-        add_action(model, tree, node, a)
-        _begin_actions(work, place)
-
-
-def _same_label(tree: VisitTree, action: int, other: int) -> bool:
-    for k in range(tree.labels.shape[1]):  # noqa: SIM110
-        if tree.labels[action, k] != tree.labels[other, k]:
-            return False
-    return True
-
-
-def _begin_actions(work: Search, before: int) -> None:
-    """The columns of the actions that were added since there were `before`."""
-    for action in range(before, work.tree.counts[ACTIONS]):
-        work.widths[action] = 0
-        clear_list(work.sights, action)
-
-
-# --- observations and the states kept for them ---
-
-
-def _see(model: Any, work: Search, action: int, o: Any, depth: int) -> tuple[int, bool]:
-    """The history that an observation leads to, and whether it is new."""
-    tree = work.tree
-    child = NONE
-    if work.check_observation:
-        child = find_child(model, tree, action, o)
-    else:
-        write_key(model, tree, action, o)
-    new = child == NONE
-    if new:
-        child = add_child(tree, depth) if work.check_observation else add_node(tree, depth)
-        work.widths[action] += 1
-        clear_list(work.kept, child)
-    work.seen[append(work.sights, action)] = child
-    return child, new
-
-
-def _keep(model: Any, work: Search, child: int, a: Any, s: Any, reward: float) -> bool:
-    """Add a state to those of a history, weighted by the likelihood of its observation; whether that is one.
-
-    Differs: likelihoods count relative to the first state's, so that no sharp sensor makes all of them 0 or infinite.
-    """
-    log_likelihood = model.obs_logpdf(model.read_observation(work.tree.observations, child), s, a)
-    if no_density(log_likelihood):
-        return False
-    count = work.kept.size[child]
-    if count == 0:
-        work.offsets[child] = log_likelihood if log_likelihood > -math.inf else 0.0
-    total = work.upto[place_of(work.kept, child, count - 1)] if count > 0 else 0.0
-    place = append(work.kept, child)
-    model.write_state(work.states, place, s)
-    work.rewards[place] = reward
-    work.upto[place] = total + math.exp(min(log_likelihood - work.offsets[child], 600.0))
-    return True
-
-
-def _draw_kept(work: Search, child: int, rng: Any) -> int:
-    """The place of one of a history's states, drawn by weight; the last where all weights are 0."""
-    last = place_of(work.kept, child, work.kept.size[child] - 1)
-    total = work.upto[last]
-    return place_above(work.kept, child, work.upto, rng.uniform() * total) if total > 0.0 else last
-
-
 @functools.cache
 def _simulation(estimate: Estimate, continuous: bool) -> Any:
-    widen = _widen_continuous if continuous else _widen_discrete
+    widen = widen_continuous if continuous else widen_discrete
 
     def simulate(model: Any, work: Search, s: Any, rng: Any) -> int:
         """One simulation from the root, down to a history that is new; FINE, or what is wrong with the model.
@@ -327,15 +161,15 @@ def _simulation(estimate: Estimate, continuous: bool) -> Any:
             s, reward = model.step(s, a, rng)
             tree.counts[STEPS] += 1
             child, new = NONE, False
-            if _is_narrow(work.widths[action], work.k_observation, tree.actions[action * ACTION + ACTION_VISITS], work.alpha_observation):
-                child, new = _see(model, work, action, model.observe(s, a, rng), depth + 1)
+            if is_narrow(work.widths[action], work.k_observation, tree.actions[action * ACTION + ACTION_VISITS], work.alpha_observation):
+                child, new = see(model, work, action, model.observe(s, a, rng), depth + 1)
             if not new:
                 # Drawn again even where the observation was seen before: in proportion to how often each was.
                 child = work.seen[place_of(work.sights, action, rng.integer(work.sights.size[action]))]
-            if not _keep(model, work, child, a, s, reward):
+            if not keep(model, work, child, a, s, reward):
                 return BAD_LIKELIHOOD
             if not new:
-                place = _draw_kept(work, child, rng)
+                place = draw_kept(work, child, rng)
                 s, reward = model.read_state(work.states, place), work.rewards[place]
             note_step(path, depth, node, action, reward)
             depth += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from airoas.planners.storage import Block
 from airoas.planners.visit_tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VISITS, VisitTree
+from airoas.sheet import Sheet
 
 Part = tuple["_Indexed", int]
 """A node of one of the trees."""
@@ -32,8 +34,17 @@ class Tree:
         lines = [f"{'':<44}{'visits':>10}{'value':>12}", *_rows(self.root, "root", 0, 2 * depth, width)]
         return "\n".join(lines)
 
+    def choices(self) -> Sheet:
+        """The actions at the root, the most visited first."""
+        tried = sorted(self.root.children, key=lambda action: -action.visits)
+        rows: list[tuple[str, ...]] = [(action.name, str(action.visits), f"{action.value:.4g}") for action in tried[:20]]
+        return Sheet("", ("action", "visits", "value"), rows, [f"and {len(tried) - 20} less visited"] if len(tried) > 20 else [])
+
     def __str__(self) -> str:
         return self.show()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.show())}</pre>"
 
     def __repr__(self) -> str:
         return f"Tree({sum(int(tree.arrays.counts[NODES]) for tree in self._trees)} nodes)"

@@ -18,6 +18,7 @@ from airoas.errors import ModelError, OptionError
 from airoas.planners import base
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget
 from airoas.planners.rollout import ESTIMATES
+from airoas.planners.root import Root, draw_root, gather_root, prepare_root
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visit_node import Tree
 from airoas.planners.visit_tree import (
@@ -45,20 +46,6 @@ STOPS = ("iterations", "deadline", "memory")
 FINAL_ACTIONS = ("value", "visits")
 _STEPS_PER_LOOK = 64  # simulated steps after which the clock is read: some microseconds of work
 _NO_LIMIT = 1 << 62
-
-
-class Root(Record):
-    """The belief that simulations start from."""
-
-    states: Any
-    """[N, .]"""
-    upto: Any
-    """[N] cumulative weights of the live states, infinite from the last of them on."""
-    guide: Any
-    """[N] where the search for a draw begins, for each of N equal parts of the total."""
-    total: float
-    actions: Any
-    """[k] what may be done first: the actions that are legal in every live state."""
 
 
 class Limits(Record):
@@ -151,50 +138,6 @@ def search_by(simulate: Callable[..., int], bytes_used: Callable[[Any], int]) ->
     return kernel(search)
 
 
-def draw_root(root: Root, rng: Any) -> int:
-    """The number of a live state, drawn by weight with about one comparison."""
-    u = rng.uniform()
-    i: int = root.guide[int(u * len(root.guide))]
-    while root.upto[i] <= u * root.total:
-        i += 1
-    return i
-
-
-@kernel
-def _weigh_live(model: Any, states: Any, log_weights: Any, upto: Any, guide: Any) -> tuple[float, float]:
-    """Fill `upto` and `guide`; the total, 0 where nothing is alive, and the live states' share of the belief."""
-    peak, last, ended = -math.inf, -1, False
-    for i in range(len(states)):
-        upto[i] = log_weights[i]
-        if upto[i] > -math.inf and model.is_terminal(model.read_state(states, i)):
-            upto[i] = -math.inf
-            ended = True
-        if upto[i] > -math.inf:
-            peak, last = max(peak, upto[i]), i
-    if last < 0:
-        return 0.0, 0.0
-    total = 0.0
-    for i in range(len(states)):
-        total += math.exp(upto[i] - peak)
-        upto[i] = total
-    for i in range(last, len(states)):
-        upto[i] = math.inf
-    i = 0
-    for k in range(len(guide)):
-        while upto[i] <= k * total / len(guide):
-            i += 1
-        guide[k] = i
-    return total, total * math.exp(peak) if ended else 1.0
-
-
-def gather_root(model: Any, belief: Particles) -> tuple[Root, float]:
-    """What simulations start from, and the share of the belief that is alive."""
-    upto, guide = np.empty(len(belief)), np.empty(len(belief), np.int64)
-    total, alive = _weigh_live(model, belief.states, belief.log_weights, upto, guide)
-    actions = base.legal_actions(model, belief)[0] if model.n_actions else np.zeros(0, np.int64)
-    return Root(states=belief.states, upto=upto, guide=guide, total=float(total), actions=actions), float(alive)
-
-
 _prepared: set[tuple[Any, ...]] = set()
 
 
@@ -205,12 +148,7 @@ def prepare(planner: VisitPlanner, model: Any) -> float:
     if key in _prepared:
         return 0.0
     begun = now()
-    belief = Particles(np.zeros((1, len(model.shapes.state.kinds))))
-    upto, guide = np.zeros(1), np.zeros(1, np.int64)
-    _weigh_live.prepare(model, belief.states, belief.log_weights, upto, guide)
-    if model.n_actions:
-        base.prepare(model, belief)
-    root = Root(states=belief.states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))
+    root = prepare_root(model)
     work = planner.open(model, root, Limits(iterations=0, deadline=0.0, memory=0), Block(planner.layout(model, planner.memory)))
     search.prepare(model, work, stream(0))
     _list_actions.prepare(work.tree, ROOT, np.zeros(0, np.int64))
