@@ -310,17 +310,19 @@ def bridge_by(name: str) -> Kernel:
         """One chunk of a pass, with the stream of (seed, pass, chunk)."""
         lo = chunk * CHUNK
         hi = min(len(work.chosen), lo + CHUNK)
-        rng = rng.local()
-        rng.reseed(seed, int(work.numbers[PASS]), chunk)
         if phase <= PREDICT_AGAIN:
-            _predict(model, work, lo, hi, rng)
+            own = rng.local()
+            own.reseed(seed, int(work.numbers[PASS]), chunk)
+            _predict(model, work, lo, hi, own)
         elif phase == GATHER:
             _gather(work, lo, hi)
         else:
             cloud, spare = sides(work)
             a = model.read_action(work.actions, 0)
             o = model.read_observation(work.observations, 0)
-            sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, rng)
+            other = rng.local()  # not the same as above: a stream that a tape points to does not stay in registers
+            other.reseed(seed, int(work.numbers[PASS]), chunk)
+            sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, other)
 
     def bridge(model: Any, work: Work, chunk: int, seed: int, rng: Any) -> int:
         """How the bridge ended. chunk: WHOLE; or that chunk of the present pass alone; or SERIAL, the work up to the next pass."""

@@ -76,8 +76,9 @@ def add_normals(rows: Any, lo: int, hi: int, scales: Scales, factor: Any, scale:
     if scales.count[0] == 1:
         axis = scales.axes[0]
         step = scale * factor[0, 0]
-        for i in range(lo, hi):
-            rows[i, axis] += step * rng.normal()
+        some = rows[lo:hi]
+        for i in range(len(some)):
+            some[i, axis] += step * rng.normal()
         return
     z = scales.scratch[lo // CHUNK, 0]
     for i in range(lo, hi):

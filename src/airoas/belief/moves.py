@@ -25,6 +25,7 @@ from airoas.belief.cloud import (
     copy_particle,
 )
 from airoas.belief.tape import INTEGER, NORMAL, UNIFORM, tape
+from airoas.link import apart
 
 
 def accept(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool, scales: Scales, what: int, rng: Any) -> None:
@@ -32,27 +33,45 @@ def accept(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool, scales: Sc
 
     whole: ancestors and tapes were proposed too, not only states.
     """
-    ratios, chances = spare.log_weights, spare.weights
-    for i in range(lo, hi):
+    _chances(spare.log_weights[lo:hi], spare.weights[lo:hi])
+    draws = spare.log_weights[lo:hi]  # the ratios have served
+    for i in range(len(draws)):
+        draws[i] = rng.uniform()
+    scales.counts[lo // CHUNK, what] += _take_over(cloud, spare, lo, hi, whole)
+
+
+@apart
+def _chances(ratios: Any, chances: Any) -> None:
+    for i in range(len(ratios)):
         chances[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
+
+
+@apart
+def _take_over(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool) -> int:
+    """How many proposals were accepted: those whose draw is below their chance."""
+    draws, chances = spare.log_weights[lo:hi], spare.weights[lo:hi]
     accepted = 0
+    for i in range(len(draws)):
+        accepted += int(draws[i] < chances[i])
     if whole:
-        for i in range(lo, hi):
-            if rng.uniform() < chances[i]:
-                accepted += 1
-                copy_particle(cloud, i, spare, i)
-    else:  # choices instead of branches, which nobody could predict
-        states, proposed = cloud.states, spare.states
-        old, new = cloud.log_likelihoods, spare.log_likelihoods
-        for i in range(lo, hi):
-            taken = rng.uniform() < chances[i]
-            accepted += int(taken)
-            stay, go = old[i], new[i]
-            old[i] = go if taken else stay
-            for k in range(states.shape[1]):
-                stay, go = states[i, k], proposed[i, k]
-                states[i, k] = go if taken else stay
-    scales.counts[lo // CHUNK, what] += accepted
+        for i in range(len(draws)):
+            if draws[i] < chances[i]:
+                copy_particle(cloud, lo + i, spare, lo + i)
+        return accepted
+    choose_new(cloud.log_likelihoods[lo:hi], spare.log_likelihoods[lo:hi], draws, chances)
+    states, proposed = cloud.states[lo:hi], spare.states[lo:hi]
+    for i in range(len(draws)):
+        for k in range(states.shape[1]):
+            stay, go = states[i, k], proposed[i, k]
+            states[i, k] = go if draws[i] < chances[i] else stay
+    return accepted
+
+
+def choose_new(old: Any, new: Any, draws: Any, chances: Any) -> None:
+    """Choices instead of branches, which nobody could predict."""
+    for i in range(len(old)):
+        stay, go = old[i], new[i]
+        old[i] = go if draws[i] < chances[i] else stay
 
 
 def no_density(log_value: float) -> int:
@@ -112,19 +131,22 @@ def gibbs(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: A
             cloud.log_likelihoods[i] = likelihood
 
 
+@apart
 def weigh_states(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales) -> None:
     """Add the gain in likelihood and in the transition's density to the log ratios of proposed states."""
     bad = bad_steps = 0
-    for i in range(lo, hi):
-        parent = model.read_state(cloud.ancestors, i)
-        proposed = model.read_state(spare.states, i)
+    ancestors, states, old = cloud.ancestors[lo:hi], cloud.states[lo:hi], cloud.log_likelihoods[lo:hi]
+    proposals, new, ratios = spare.states[lo:hi], spare.log_likelihoods[lo:hi], spare.log_weights[lo:hi]
+    for i in range(len(old)):  # over slices: an index that starts at 0 is never negative, which the compiler need not look for
+        parent = model.read_state(ancestors, i)
+        proposed = model.read_state(proposals, i)
         likelihood = model.obs_logpdf(o, proposed, a)
         after = model.step_logpdf(proposed, parent, a)
-        before = model.step_logpdf(model.read_state(cloud.states, i), parent, a)
+        before = model.step_logpdf(model.read_state(states, i), parent, a)
         bad += no_density(likelihood)
         bad_steps += no_density(after) + no_density(before)
-        spare.log_likelihoods[i] = likelihood
-        spare.log_weights[i] += beta * (likelihood - cloud.log_likelihoods[i]) + (after - before)
+        new[i] = likelihood
+        ratios[i] += beta * (likelihood - old[i]) + (after - before)
     scales.counts[lo // CHUNK, BAD_LIKELIHOODS] += bad
     scales.counts[lo // CHUNK, BAD_STEPS] += bad_steps
 
@@ -142,13 +164,19 @@ def mutation(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o
 
 def walk(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
     """A random walk of the state with its ancestor fixed, by the transition's density."""
-    for i in range(lo, hi):
-        for k in range(spare.states.shape[1]):
-            spare.states[i, k] = cloud.states[i, k]
-        spare.log_weights[i] = 0.0
+    _copy_states(cloud, spare, lo, hi)
     add_normals(spare.states, lo, hi, scales, scales.walk, scales.factors[0], rng)
     weigh_states(model, cloud, spare, lo, hi, a, o, beta, scales)
     accept(cloud, spare, lo, hi, False, scales, ACCEPTED, rng)
+
+
+@apart
+def _copy_states(cloud: Cloud, spare: Cloud, lo: int, hi: int) -> None:
+    source, target, ratios = cloud.states[lo:hi], spare.states[lo:hi], spare.log_weights[lo:hi]
+    for i in range(len(ratios)):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]
+        ratios[i] = 0.0
 
 
 def resimulation(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:

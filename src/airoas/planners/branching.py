@@ -99,15 +99,29 @@ def likelihoods(model: Any, tree: Tree, ba: int, observations: Any, first: int, 
     Particles in the outer loop: what depends on the state alone is then computed once.
     """
     a = int(tree.action[ba])
-    start = tree.successors[ba]
-    for i in range(size):
-        if tree.weights[start + i] > 0.0:
-            s = model.read_state(tree.states, start + i)
-            for g in range(count):
-                logs[g, i] = model.obs_logpdf(model.read_observation(observations, first + g), s, a)
+    states, weights = successors(tree, ba, size)
+    some = observations[first : first + count]
+    for i in range(len(weights)):
+        if weights[i] > 0.0:
+            s = model.read_state(states, i)
+            for g in range(len(some)):
+                logs[g, i] = model.obs_logpdf(model.read_observation(some, g), s, a)
         else:
-            for g in range(count):
+            for g in range(len(some)):
                 logs[g, i] = -math.inf
+
+
+def successors(tree: Tree, ba: int, size: int) -> tuple[Any, Any]:
+    """States and weights of an action's successors. Slices: an index that starts at 0 is never negative, which compiled code
+    would otherwise look for at every access."""
+    start = tree.successors[ba]
+    return tree.states[start : start + size], tree.weights[start : start + size]
+
+
+def own_particles(tree: Tree, b: int) -> tuple[Any, Any]:
+    """States and weights of a node's own particles."""
+    start, size = tree.place[b], tree.size[b]
+    return tree.states[start : start + size], tree.weights[start : start + size]
 
 
 @apart
@@ -116,21 +130,21 @@ def weigh(tree: Tree, ba: int, size: int, logs: Any, weights: Any) -> float:
 
     inf where none allows it; what is no density explains nothing.
     """
-    start = tree.successors[ba]
+    _, before = successors(tree, ba, size)
     peak = -math.inf
-    for i in range(size):
+    for i in range(len(before)):
         peak = logs[i] if peak < logs[i] < math.inf else peak
     if peak == -math.inf:
         return math.inf
-    for i in range(size):
-        weights[i] = tree.weights[start + i] * exp(logs[i] - peak if logs[i] < math.inf else -math.inf)
+    for i in range(len(before)):
+        weights[i] = before[i] * exp(logs[i] - peak if logs[i] < math.inf else -math.inf)
     total = squares = 0.0
-    for i in range(size):
+    for i in range(len(before)):
         total += weights[i]
         squares += weights[i] * weights[i]
     if not total > 0.0:
         return math.inf
-    for i in range(size):
+    for i in range(len(before)):
         weights[i] /= total
     return float(size * squares / (total * total))
 
@@ -209,10 +223,10 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
         rng.reseed(work.seed[0], tree.key[b], -1)
         for j in range(width):
             work.sums[j] = 0.0
-        for i in range(tree.size[b]):
-            row = tree.place[b] + i
-            evaluate(model, work.bounds, model.read_state(tree.states, row), rng, work.values, 0)
-            add_values(work.sums, tree.weights[row], work.values, 0)
+        states, weights = own_particles(tree, b)
+        for i in range(len(weights)):
+            evaluate(model, work.bounds, model.read_state(states, i), rng, work.values, 0)
+            add_values(work.sums, weights[i], work.values, 0)
         set_bounds(tree, b, max(tree.lower[b], plan_bound(work.sums, plans)), tree.upper[b])
         first = tree.counts[BRANCHES]
         count = 0
@@ -244,13 +258,13 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
             for j in range(width):
                 work.sums[j] = 0.0
             reward = 0.0
-            for i in range(tree.size[b]):
-                row = tree.place[b] + i
-                s, r = model.step(model.read_state(tree.states, row), a, steps)
-                reward += tree.weights[row] * r
+            states, weights = own_particles(tree, b)
+            for i in range(len(weights)):
+                s, r = model.step(model.read_state(states, i), a, steps)
+                reward += weights[i] * r
                 if not model.is_terminal(s):
                     evaluate(model, work.bounds, s, sight, work.values, 0)
-                    add_values(work.sums, tree.weights[row], work.values, 0)
+                    add_values(work.sums, weights[i], work.values, 0)
             lower = reward + model.discount * plan_bound(work.sums, plans)
             add_action(tree, b, a, lower, reward + model.discount * upper_bound(work.sums, plans))
             count += 1
@@ -269,30 +283,30 @@ def branch_by(evaluate: Any) -> Any:
         size, width = tree.size[b], len(work.sums)
         if not has_room(tree, size, 0, size):
             return MEMORY
-        start = tree.counts[ROWS]
+        tree.successors[ba] = tree.counts[ROWS]
+        tree.counts[ROWS] += size
         steps, sight = rng.local(), rng.local()
         steps.reseed(work.seed[0], tree.key[b], 2 * a)
         sight.reseed(work.seed[0], tree.key[b], 2 * a + 1)
         reward = 0.0
         alive = 0.0
-        for i in range(size):
-            weight = tree.weights[tree.place[b] + i]
-            s, r = model.step(model.read_state(tree.states, tree.place[b] + i), a, steps)
-            reward += weight * r
-            model.write_state(tree.states, start + i, s)
+        states, weights = own_particles(tree, b)
+        after, alive_weights = successors(tree, ba, size)
+        for i in range(len(weights)):
+            s, r = model.step(model.read_state(states, i), a, steps)
+            reward += weights[i] * r
+            model.write_state(after, i, s)
             if model.is_terminal(s):
-                tree.weights[start + i] = 0.0
+                alive_weights[i] = 0.0
             else:
-                tree.weights[start + i] = weight
-                alive += weight
+                alive_weights[i] = weights[i]
+                alive += weights[i]
                 evaluate(model, work.bounds, s, sight, work.values, i * width)
-        tree.successors[ba] = start
-        tree.counts[ROWS] += size
         groups = see(model, tree, work, ba, size, sight) if alive > 0.0 else 0
         first = tree.counts[NODES]
         for begin in range(0, groups, TOGETHER):
             if is_late(tree):
-                tree.counts[NODES], tree.counts[ROWS] = first, start
+                tree.counts[NODES], tree.counts[ROWS] = first, tree.successors[ba]
                 return DEADLINE
             count = min(TOGETHER, groups - begin)
             likelihoods(model, tree, ba, work.observations, begin, count, size, work.logs)

@@ -1,0 +1,180 @@
+"""Speed of annealing: ours against the loop as one writes it in C++, its growth with N, and what a second thread brings.
+
+`python benchmarks/annealing.py` bridges particles from N(0, 1) to one sharp reading by 100 temperatures, each with reweighting,
+systematic resampling where N / ESS exceeds 2 and one sweep of a random walk. C++ (`reference.cpp`, task anneal-N) does all that
+one particle at a time; ours in passes over all particles. Both must find the posterior's mean. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run import BUILD, build, theirs  # noqa: E402
+
+import airoas  # noqa: E402
+from airoas.belief.anneal import make_work  # noqa: E402
+from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, WHOLE, begin, bridge_by, sides  # noqa: E402
+from airoas.compile import kernel  # noqa: E402
+
+TEMPERATURES = 100
+SCHEDULE = (np.arange(1, TEMPERATURES + 1) / TEMPERATURES) ** 4
+READING, SD, STEP = 1.5, 0.01, 0.05
+EXACT = READING / (1.0 + SD * SD)
+RATIO, GROWTH, THREADS = 0.75, 1.5, 1.6  # targets: ours / C++ at most; ns at 1e6 / ns at 1e2 at most; two threads at least
+
+
+class Place(NamedTuple):
+    x: float
+
+
+class Reading(NamedTuple):
+    y: float
+
+
+@airoas.model
+class Gauss(NamedTuple):
+    """A step of N(0, 1) from a known place, and a sharp reading of where it led."""
+
+    sd: float = SD
+    discount: float = 0.9
+
+    def actions(self):
+        return ("go",)
+
+    def initial(self, rng):
+        return Place(0.0)
+
+    def step(self, s, a, rng):
+        return Place(s.x + rng.normal()), 0.0
+
+    def observe(self, s, a, rng):
+        return Reading(s.x + self.sd * rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        z = (o.y - s.x) / self.sd
+        return -0.5 * z * z - math.log(self.sd) - 0.5 * math.log(2.0 * math.pi)
+
+    def step_logpdf(self, s2, s, a):
+        z = s2.x - s.x
+        return -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
+
+
+bridge = bridge_by("walk")
+
+
+@kernel
+def repeat(model: Any, work: Any, count: int, seed: int, rng: Any) -> float:
+    """The mean over `count` bridges of the mean particle."""
+    total = 0.0
+    for run in range(count):
+        begin(work)
+        for i in range(len(work.chosen)):
+            work.here.ancestors[i, 0] = 0.0
+            work.here.log_weights[i] = -math.log(len(work.chosen))
+        bridge(model, work, WHOLE, seed + run, rng)
+        cloud, _ = sides(work)
+        for i in range(len(work.chosen)):
+            total += cloud.weights[i] * cloud.states[i, 0]
+    return total / count
+
+
+@functools.cache
+def room(n: int) -> Any:
+    options = {TARGET: 2.0, UNTIL: 1.0, REPEATS: 1, FIXED: True, RESAMPLES: True, FROZEN: True}
+    work = make_work(Gauss(), n, "walk", 0, options, SCHEDULE, STEP)
+    work.observations[0, 0] = READING
+    return work
+
+
+def ours(n: int, seed: int, count: int) -> tuple[float, float]:
+    """CPU seconds and the mean found."""
+    work, rng = room(n), airoas.stream(seed, 0)
+    repeat.prepare(Gauss(), work, count, seed, rng)
+    begun = time.thread_time()
+    mean = repeat(Gauss(), work, count, 1000 * seed, rng)
+    return time.thread_time() - begun, mean
+
+
+class Cost(NamedTuple):
+    """ns per particle and temperature."""
+
+    n: int
+    ours: float
+    cpp: float
+    ratio: float
+
+
+def compare(program: Path, n: int, particles: float, repetitions: int) -> Cost:
+    """Alternating runs; the ratio is the median of those of each pair."""
+    count = max(1, int(particles / n))
+    unit = 1e9 / (count * n * TEMPERATURES)
+    pairs = []
+    for seed in range(1, repetitions + 1):
+        seconds, mean = ours(n, seed, count)
+        other = theirs(program, f"anneal-{n}", seed, count)
+        for found in (mean, other.total / (count * n)):
+            if abs(found - EXACT) > 5.0 * SD * 0.15 / math.sqrt(count) * math.sqrt(max(1.0, 100.0 / n)):
+                raise AssertionError(f"N = {n}: a mean of {found} where {EXACT} is right")
+        pairs.append((unit * seconds, unit * other.seconds))
+    return Cost(n, *(statistics.median(side) for side in zip(*pairs, strict=True)), statistics.median(a / b for a, b in pairs))
+
+
+def two_threads(n: int, repetitions: int) -> float:
+    """Wall time of one thread over that of two."""
+    model = Gauss()
+    belief = airoas.Particles(np.zeros((n, 1)))
+    ratios = []
+    for seed in range(repetitions):
+        seconds = []
+        for threads in (1, 2):
+            begun = time.perf_counter()
+            airoas.anneal(
+                model, belief, 0, (READING,), airoas.stream(seed), schedule=tuple(SCHEDULE), moves=1, move="walk", scale=STEP, threads=threads
+            )
+            seconds.append(time.perf_counter() - begun)
+        ratios.append(seconds[0] / seconds[1])
+    return statistics.median(ratios[1:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="shorter: a look, not a measurement")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="save the numbers")
+    options = parser.parse_args()
+    repetitions, particles = (3, 2e3) if options.quick else (9, 2e4)
+    program = build(BUILD)
+    if program is None:
+        print("no C++ compiler: install g++, or name yours in CXX.")
+        return 1
+    costs = [compare(program, n, max(particles, n), repetitions if n < 1e5 else 3) for n in (100, 1000, 10_000, 100_000, 1_000_000)]
+    faster = two_threads(100_000, 3 if options.quick else 6)
+    table = Table(title=f"Annealing: ns per particle and temperature; target ours / C++ <= {RATIO} at N = 100 and 1000")
+    for heading in ("N", "ours", "C++", "ours / C++"):
+        table.add_column(heading, justify="right")
+    for cost in costs:
+        table.add_row(f"{cost.n:,}", f"{cost.ours:.1f}", f"{cost.cpp:.1f}", f"{cost.ratio:.2f}")
+    console = Console()
+    console.print(table)
+    console.print(f"ns at N = 1e6 over ns at N = 1e2: {costs[-1].ours / costs[0].ours:.2f} (linear: at most {GROWTH})")
+    console.print(f"two threads at N = 1e5: {faster:.2f} times as fast as one (target >= {THREADS} on two idle cores)")
+    if options.json:
+        saved = {"costs": [cost._asdict() for cost in costs], "two_threads": faster}
+        options.json.write_text(json.dumps(saved, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
