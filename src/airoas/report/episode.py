@@ -116,7 +116,9 @@ def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say:
         }
         for thought, annealed in zip(thoughts, [*annealings, *([[]] * (len(thoughts) - len(annealings)))], strict=True)
     ]
-    data = {"components": component_names(episode.model), "axes": _axes(beliefs), "beliefs": beliefs, "steps": steps}
+    whole = [kind != "float" for kind in episode.model.shapes.state.kinds]
+    names = component_names(episode.model)
+    data = {"components": names, "whole": whole, "axes": _axes(beliefs), "beliefs": beliefs, "steps": steps}
     remarks = [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,

@@ -16,7 +16,8 @@ from airoas.report.outline import Outline, fitted
 Figure = dict[str, Any]
 LONGEST = 60
 MOST_ACTIONS = 40
-BLUE, ORANGE, GREY = "#3b8fd0", "#e07b28", "#8a94a0"
+BLUE, ORANGE = "#3b8fd0", "#e07b28"
+EDGE = {"width": 1, "color": "rgba(128, 128, 128, 0.7)"}  # seen on light and on dark
 
 
 def graphs() -> Any:
@@ -50,7 +51,10 @@ def values(decision: Decision) -> Figure | None:
         marker = {"color": colours, "opacity": 0.55}
         bars = go.Bar(y=at, x=gaps, base=lower, orientation="h", marker=marker, hovertext=text, hoverinfo="text")
         ends = go.Scatter(y=at, x=lower, mode="markers", marker={"color": colours, "size": 9}, hoverinfo="skip")
-        traces, title = [bars, ends], "value: lower bound (dot) to upper bound"
+        open_ends = [branch.upper if math.isinf(branch.lower) else None for branch in found]
+        hollow = {"color": colours, "size": 10, "symbol": "triangle-left-open"}
+        below = go.Scatter(y=at, x=open_ends, mode="markers", marker=hollow, hovertext=text, hoverinfo="text")
+        traces, title = [bars, ends, below], "value: lower bound (dot) to upper bound; ◁ at most, not simulated"
     else:
         text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in found]
         most = max((branch.visits for branch in found), default=0) or 1
@@ -76,7 +80,7 @@ def icicle(found: Outline) -> Figure:
         colours.append(entry.value if math.isfinite(entry.value) else colours[entry.parent] if entry.parent >= 0 else 0.0)
     low, high = np.quantile(colours, (0.1, 0.95))  # a few disasters must not take all the colours
     bar = {"title": {"text": "value"}, "thickness": 12}
-    marker = {"colors": colours, "colorscale": "Cividis", "cmin": low, "cmax": max(high, low + 1e-9), "colorbar": bar, "line": {"width": 1}}
+    marker = {"colors": colours, "colorscale": "Cividis", "cmin": low, "cmax": max(high, low + 1e-9), "colorbar": bar, "line": EDGE}
     trace = graphs().Icicle(
         ids=[str(place) for place in range(len(entries))],
         parents=["" if entry.parent < 0 else str(entry.parent) for entry in entries],

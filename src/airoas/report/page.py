@@ -12,7 +12,9 @@ from airoas.errors import OptionError
 from airoas.experiments.play import plain
 
 HERE = Path(__file__).parent
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; base-uri 'none'"
+)
 
 
 def page(title: str, parts: list[str], data: dict[str, Any] | None = None) -> str:

@@ -4,7 +4,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
 const slider = at("step");
 const PROBABILITY = "probability";
-const CONFIG = { responsive: true, displaylogo: false };
+// nothing leaves the page: plotly's buttons for its own servers are off
+const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, showEditInChartStudio: false, plotlyServerURL: "" };
 const BEFORE = "#8a94a0", AFTER = "#3b8fd0";
 
 // plotly reads some HTML in titles
@@ -32,7 +33,8 @@ function dots(belief, x, y) {
 function beliefTrace(belief, name, colour) {
   const x = Number(at("x").value);
   if (at("y").value === PROBABILITY) {
-    return { type: "histogram", histfunc: "sum", x: belief.columns[x], y: belief.weights, nbinsx: 60, name, opacity: 0.6, marker: { color: colour } };
+    const bins = data.whole[x] ? { xbins: { start: -0.5 + Math.min(...belief.columns[x]), end: 0.5 + Math.max(...belief.columns[x]), size: 1 } } : { nbinsx: 60 };
+    return { type: "histogram", histfunc: "sum", x: belief.columns[x], y: belief.weights, ...bins, name, opacity: 0.6, marker: { color: colour } };
   }
   const points = dots(belief, x, Number(at("y").value));
   const most = Math.max(...points.map((p) => p.weight));
@@ -48,9 +50,14 @@ function showBelief(t) {
   const traces = [], notes = [];
   if (before) { traces.push(beliefTrace(before, "before", BEFORE)); notes.push(`before: ${before.note}`); }
   if (after) { traces.push(beliefTrace(after, "after action and observation", AFTER)); notes.push(`after: ${after.note}`); }
-  const title = (id) => ({ title: { text: at(id).value === PROBABILITY ? PROBABILITY : escaped(data.components[at(id).value]) } });
+  const title = (id) => {
+    const place = at(id).value;
+    if (place === PROBABILITY) return { title: { text: PROBABILITY } };
+    const few = data.whole[place] && [before, after].every((b) => !b || Math.max(...b.columns[place]) - Math.min(...b.columns[place]) < 20);
+    return { title: { text: escaped(data.components[place]) }, ...(few ? { dtick: 1 } : {}) };
+  };
   const layout = {
-    barmode: "overlay", height: 360, margin: { l: 50, r: 16, t: 16, b: 46 }, showlegend: true,
+    barmode: data.whole[at("x").value] ? "group" : "overlay", height: 360, margin: { l: 50, r: 16, t: 16, b: 46 }, showlegend: true,
     legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: title("x"), yaxis: title("y"),
   };
   show("belief", traces.length ? { data: traces, layout } : null, traces.length ? notes.join(". ") : "The episode is over.");
@@ -71,7 +78,7 @@ function showStep() {
     at("tree").removeAllListeners("plotly_icicleclick");
     at("tree").on("plotly_icicleclick", (event) => {
       const place = Number(event.points[0].id);
-      at("node").textContent = step.tree.data[0].hovertext[place].split("<br>").map(unescaped).join("   ");
+      at("node").textContent = step.tree.data[0].hovertext[place].split("<br>").map(unescaped).join(" · ");
     });
   }
 }

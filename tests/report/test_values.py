@@ -1,0 +1,130 @@
+"""Decisions, trees and episodes as people see them, without a browser."""
+
+import io
+
+import numpy as np
+import pytest
+from hostile import IMAGE, SCRIPT, Hostile
+from PIL import Image
+
+import airoas
+from airoas.cli import main
+from airoas.domains import Tiger
+from airoas.planners import AIROAS, POMCP, Decision, Random
+from airoas.report.outline import fitted, outline
+from airoas.report.page import embedded, page
+from airoas.sheet import Sheet
+
+MARKUP = "[bold]x[/nothing]"
+
+
+@pytest.fixture(scope="module")
+def belief():
+    return airoas.Particles.exact(Tiger())
+
+
+@pytest.fixture(scope="module")
+def decision(belief):
+    with airoas.running("interpreted"):
+        return AIROAS(iterations=15, particles=20).plan(Tiger(), belief, airoas.stream(0, "planner"))
+
+
+def test_cells_are_shown_as_they_stand():
+    sheet = Sheet(MARKUP, ("name", "figure"), [(SCRIPT, "1.5"), (MARKUP, "")], [MARKUP])
+    assert sheet.text().count(MARKUP) == 3 and SCRIPT in sheet.text()
+    assert "<script" not in sheet.html() and "&lt;script&gt;" in sheet.html()
+    assert sheet.figures == [False, True]
+
+
+def test_a_decision_prints_its_action_and_every_value(decision):
+    text, html = str(decision), decision._repr_html_()
+    for shown in (text, html):
+        assert all(name in shown for name in ("listen", "open-left", "open-right", "15 trials"))
+        assert f"{decision.value:.4g}" in shown
+    assert str(Decision(2, 1.0)).count("2") >= 1  # no tree: the number of the action
+    assert "0.5 1" in str(Decision((0.5, 1.0), 1.0))
+
+
+def test_trees_print_and_have_html(decision, belief):
+    with airoas.running("interpreted"):
+        visits = POMCP(iterations=50, estimate="random").plan(Tiger(), belief, airoas.stream(0, "planner"))
+    for tree in (decision.tree, visits.tree):
+        assert "listen" in str(tree) and "listen" in tree._repr_html_()
+        assert [row[0] for row in tree.choices().rows if row[0] == "listen"] == ["listen"]
+    assert "visits" in str(visits)
+
+
+def test_beliefs_are_found_anew_to_the_last_bit():
+    with airoas.running("interpreted"):
+        episode = airoas.simulate(Hostile(), Random(), seed=3, particles=200, max_steps=4)
+        annealings = []
+        beliefs = list(episode.beliefs(annealings))
+    assert len(beliefs) == 5 and len(episode.states) == 5
+    for step, after in zip(episode.trace, beliefs[1:], strict=True):
+        assert np.array_equal(step.mean, after.mean()) and step.ess == after.ess
+    assert any(annealings), "the readings are sharp: some update must have been annealed"
+    for annealed in filter(None, annealings):
+        assert annealed[-1].betas[0] == 0.0 and annealed[-1].betas[-1] == 1.0
+
+
+def test_an_episode_as_pictures(tmp_path):
+    with airoas.running("interpreted"):
+        episode = airoas.simulate(Hostile(), Random(), seed=3, filter="bootstrap", particles=50, max_steps=3)
+        figure = episode.plot(steps=(0, 2))
+        episode.animate(tmp_path / "x.gif", seconds=0.1)
+        with pytest.raises(airoas.OptionError, match=r"0 \.\. 3"):
+            episode.plot(steps=(9,))
+    assert len(figure.axes) == 3
+    figure.savefig(io.BytesIO())
+    with Image.open(tmp_path / "x.gif") as moving:
+        assert moving.n_frames == 4
+
+
+def test_the_table_of_an_episode_is_escaped():
+    class Names:
+        """Takes every action in turn."""
+
+        def __init__(self):
+            self.turn = iter(range(5))
+
+        def plan(self, model, belief, rng):
+            return Decision(next(self.turn), 0.0)
+
+    with airoas.running("interpreted"):
+        episode = airoas.simulate(Hostile(), Names(), seed=3, filter="bootstrap", particles=50, max_steps=5)
+    assert SCRIPT in str(episode) and IMAGE in str(episode)
+    assert not any(f"<{tag}" in episode._repr_html_() for tag in ("script", "img", "b>"))
+
+
+def test_sizes_count_the_nodes_below(decision):
+    whole = outline(decision.tree, 10**6)
+    below = [0] * len(whole.entries)
+    for entry in whole.entries[1:]:
+        below[entry.parent] += entry.size
+    assert whole.entries[0].size == whole.total == len(whole.entries)
+    assert all(entry.size == 1 + inner for entry, inner in zip(whole.entries, below, strict=True))
+    assert fitted(whole) == [entry.size for entry in whole.entries]
+
+
+def test_a_large_tree_is_cut_to_its_largest_nodes(decision):
+    whole, cut = outline(decision.tree, 10**6), outline(decision.tree, 20)
+    assert len(cut.entries) == 20 < len(whole.entries)
+    assert all(entry.parent < place for place, entry in enumerate(cut.entries))
+    assert sorted((e.size for e in cut.entries), reverse=True) == sorted((e.size for e in whole.entries), reverse=True)[:20]
+
+
+def test_no_tag_begins_in_embedded_data():
+    assert "<" not in embedded({"name": IMAGE, "<script>": [SCRIPT, float("nan")]})
+    html = page(SCRIPT, [])
+    assert SCRIPT not in html and "default-src 'none'" in html
+
+
+def test_wrong_arguments_name_the_remedy(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "none")]) == 2
+    assert "--out" in capsys.readouterr().err
+    folder = tmp_path / "results"
+    assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "2", "--out", str(folder)]) == 0
+    assert main(["report", str(folder), "zzz"]) == 2
+    assert "no episode" in capsys.readouterr().err
+    assert main(["report", str(folder), "-o", str(tmp_path / "no" / "x.html")]) == 2
+    assert "Give -o another file" in capsys.readouterr().err
