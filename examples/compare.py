@@ -1,7 +1,7 @@
 """Compare planners on the same worlds, with honest intervals: `python examples/compare.py`.
 
-The experiment stands in compare.toml. Episodes with the same seed happen in the same world whatever the planner does, so that
-differences are taken seed by seed. Stop it at any time: the same command goes on from what is in the folder.
+The experiment stands in compare.toml. Episodes with the same seed happen in the same world whatever the
+planner does, so that differences are taken seed by seed. Stop it at any time: the same command goes on.
 """
 
 import argparse
@@ -26,7 +26,8 @@ def main():
     rows = bench(spec, options.out, lambda: Pool(options.jobs))
     print(render(sheets(spec, rows), "text"))
     for found in differences(spec, rows):
-        verdict = "not settled" if found["p_holm"] is None or found["p_holm"] > 0.05 else "ahead" if found["mean"] > 0 else "behind"
+        settled = found["p_holm"] is not None and found["p_holm"] < 0.05
+        verdict = "not settled" if not settled else "ahead" if found["mean"] > 0 else "behind"
         print(f"{found['first']} against {found['second']}: {verdict} after {found['pairs']} pairs")
 
 

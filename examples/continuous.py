@@ -1,6 +1,6 @@
 """A model with continuous states, actions and observations: `python examples/continuous.py`.
 
-A boat drifts toward a quay. Choose how hard to run the motor; the range finder is the better the closer you are.
+A boat drifts toward a quay. Choose how hard to run the motor; the range finder gets better near the quay.
 """
 
 import argparse
@@ -27,7 +27,7 @@ class Range(NamedTuple):
 
 @airoas.model
 class Docking(NamedTuple):
-    """Touch the quay slowly: +10, less 20 for every unit of speed. A second costs 0.2, and the motor its power."""
+    """Touch the quay slowly: +10, less 20 for every unit of speed. Time and the motor cost a little."""
 
     wind: float = 0.05
     noise: float = 0.2

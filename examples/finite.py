@@ -26,7 +26,7 @@ class Report(NamedTuple):
 
 @airoas.model
 class Maintain(NamedTuple):
-    """A new machine earns 1 an hour, a worn one less, a broken one costs 2. Inspecting costs 0.3 and may err, repairing 3."""
+    """A new machine earns 1 an hour, a worn one less, a broken one costs 2. Inspecting (0.3) may err, repairing costs 3."""
 
     levels: int = 4
     wears: float = 0.2
@@ -102,8 +102,8 @@ def main():
     model = Maintain()
     bounds = find_bounds(model)
     print(f"bounds: {bounds.lower} and {bounds.upper}, {'proved' if bounds.sound else 'estimated'}")
-    episode = airoas.simulate(model, AIROAS(iterations=options.iterations), seed=0, max_steps=options.steps)
-    print(episode)
+    planner = AIROAS(iterations=options.iterations)
+    print(airoas.simulate(model, planner, seed=0, max_steps=options.steps))
     blind = airoas.simulate(model, QMDP(), seed=0, max_steps=options.steps)
     print(f"QMDP, which never pays for information, earns {blind.discounted_return:.3f} in the same world")
 

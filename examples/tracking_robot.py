@@ -1,4 +1,6 @@
-"""A robot that follows an intruder, with a deadline for every decision: `python examples/tracking_robot.py`.
+"""A robot that hunts an intruder, with a deadline for every decision.
+
+Run it: `python examples/tracking_robot.py`.
 
 The loop is the one of a real robot. `Room` stands for the hardware: replace its two methods by your own.
 """
@@ -37,7 +39,7 @@ def main():
 
     model = Tag()
     planner = AIROAS(seconds=options.seconds)
-    planner.prepare(model)  # compiles and finds bounds now, so that no decision has to wait for that
+    planner.prepare(model)  # compile and find bounds now: no decision has to wait for that
     agent = airoas.Agent(model, planner, seed=options.seed)
     room = Room(model, options.seed)
 
@@ -47,13 +49,15 @@ def main():
         decision = agent.act()
         took = time.perf_counter() - begun
         latest = max(latest, took - options.seconds)
-        print(f"{step:3}  {model.action_names[decision.action]:<6} decided in {1e3 * took:6.1f} ms, {decision.stats.trials} trials")
+        name = model.action_names[decision.action]
+        print(f"{step:3}  {name:<6} decided in {1e3 * took:6.1f} ms, {decision.stats.trials} trials")
         sensed = room.move(decision.action)
         if room.is_over():
             print("caught")
             break
         agent.observe(sensed)
-    agent.belief.save("tracking_robot.npz")  # a restarted robot goes on: Agent(..., belief=airoas.Particles.load(...))
+    # A restarted robot goes on from here: Agent(..., belief=airoas.Particles.load("tracking_robot.npz")).
+    agent.belief.save("tracking_robot.npz")
     print(f"the latest decision came {max(0.0, 1e3 * latest):.2f} ms after its deadline")
 
 

@@ -159,6 +159,11 @@ def test_every_public_name_is_in_the_reference():
         assert hasattr(sys.modules[home], last), name
 
 
+def test_every_parameter_of_a_domain_is_in_the_reference():
+    listed = dict(re.findall(r"^::: airoas\.domains\.(\w+)\n    options: .*members: \[(.*)\]", REFERENCE, re.MULTILINE))
+    assert listed == {name: ", ".join(getattr(domains, name)._fields) for name in domains.__all__}
+
+
 def test_the_model_is_the_one_in_examples():
     model = next(code for _, language, code in blocks(PAGES["models.md"]) if language == "python")
     assert model == (ROOT / "examples" / "my_model.py").read_text(encoding="utf-8")

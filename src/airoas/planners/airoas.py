@@ -59,6 +59,7 @@ class AIROAS(BoundedPlanner):
 
     `AIROAS.as_printed()` is the paper's listing. The defaults differ from it, each where the print is silent or was measured
     to be worse:
+
     * annealing is the corrected one, and runs where N/ESS of the plain update exceeds `target_inefficiency`;
     * weights are carried from a node to its children (Alg. 3 line 8 sets them to 1), and the likelihood counts once;
     * a trial ends where the excess uncertainty is gone or the preferred action has changed (Alg. 1 goes on to the depth limit);
