@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 .PHONY: run test laws lint bench docs pictures wheel clean
 run: $(READY)
-	$(BIN)/airoas run light-dark-1.0 random --episodes 100 --seed 0
+	$(BIN)/airoas run light-dark-1.0 airoas --seconds 0.1 --episodes 10 --seed 0
 
 test: $(READY)
 	$(BIN)/pytest -n auto -m "not law"
@@ -20,6 +20,9 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/annealing.py
+	$(BIN)/python benchmarks/pomcp.py
+	$(BIN)/python benchmarks/planners.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict

@@ -63,7 +63,7 @@ def test_the_script_prints_what_is_shown(folder, capsys):
 
 def test_interpreted_prints_the_same(folder, capsys):
     loop = SCRIPT.partition("\nrng = ")  # the loop alone: that is enough to interpret in a test
-    setting_up = "".join(line for line in loop[0].splitlines(keepends=True) if "simulate" not in line)
+    setting_up = "".join(line for line in loop[0].splitlines(keepends=True) if "episode" not in line)
     with airoas.running("interpreted"):
         exec(compile(setting_up + "".join(loop[1:]), "README.md", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out == PRINTED.partition("\n")[2]
