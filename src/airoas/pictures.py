@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from airoas.errors import OptionError
-from airoas.sheet import numbers
 
 SIZE = (7.0, 4.6)
 MOST_PANELS = 6
@@ -142,7 +141,3 @@ def animate(episode: Any, path: str | PathLike[str], seconds: float = 0.6) -> No
         figure.savefig(file, format="png", dpi=90)
         frames.append(Image.open(file).convert("P", palette=Image.Palette.ADAPTIVE))
     frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=round(1e3 * seconds), loop=0)
-
-
-def describe_state(model: Any, s: Any) -> str:
-    return ", ".join(f"{name} {numbers((value,))}" for name, value in zip(component_names(model), s, strict=True))

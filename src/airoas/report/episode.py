@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -62,8 +63,7 @@ class Recorder:
         if shown < self.most:
             remark = f"All {shown} nodes are shown."
         else:
-            of = f" of {found.total}" if found.total else ""
-            remark = f"The {shown}{of} nodes are shown in which most of the search went; blank space is the rest."
+            remark = f"Of a tree with {decision.stats.nodes} belief nodes, the {shown} nodes are shown in which most of the search went."
         return Thought(figures.values(decision), figures.icicle(found), f"{remark} Width: {found.measure}.")
 
 
@@ -182,7 +182,8 @@ def _facts(episode: Episode, t: int) -> Iterator[tuple[str, str]]:
     yield "then seen", numbers(step.observation)
     yield "reward", f"{step.reward:g}"
     yield "value of the plan", f"{decision.value:.4g}"
-    yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"
+    if not math.isnan(decision.lower + decision.upper):
+        yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"
     yield "search", f"{decision.stats.trials} trials, {decision.stats.nodes} nodes, depth {decision.stats.depth}"
     yield "stopped by", decision.stats.stop
     yield "plan time", f"{1e3 * decision.stats.seconds:.1f} ms"

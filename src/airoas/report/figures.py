@@ -78,14 +78,15 @@ def icicle(found: Outline) -> Figure:
     colours: list[float] = []
     for entry in entries:  # what was never tried looks like what is above it
         colours.append(entry.value if math.isfinite(entry.value) else colours[entry.parent] if entry.parent >= 0 else 0.0)
-    low, high = np.quantile(colours, (0.1, 0.95))  # a few disasters must not take all the colours
+    sizes = fitted(found)
+    low, high = _middle(np.array(colours), np.array(sizes))
     bar = {"title": {"text": "value"}, "thickness": 12}
     marker = {"colors": colours, "colorscale": "Cividis", "cmin": low, "cmax": max(high, low + 1e-9), "colorbar": bar, "line": EDGE}
     trace = graphs().Icicle(
         ids=[str(place) for place in range(len(entries))],
         parents=["" if entry.parent < 0 else str(entry.parent) for entry in entries],
         labels=[label(entry.label) for entry in entries],
-        values=fitted(found),
+        values=sizes,
         branchvalues="total",
         hovertext=texts,
         hoverinfo="text",
@@ -95,6 +96,14 @@ def icicle(found: Outline) -> Figure:
         pathbar={"visible": True, "thickness": 26},
     )
     return _figure([trace], {"height": 460, "margin": {"l": 8, "r": 8, "t": 34, "b": 8}})
+
+
+def _middle(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The range of values without the outer 2 % of the weight on each side: a few disasters must not take all the colours."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order]) / weights.sum()
+    low, high = np.searchsorted(share, (0.02, 0.98))
+    return float(values[order[low]]), float(values[order[high]])
 
 
 def temperatures(annealed: list[Annealed]) -> Figure | None:
