@@ -23,8 +23,8 @@ from airoas.structure import suggest
 SHIPPED = ("paper", "sweep", "ablation", "literature")
 COUNTS = {"episodes", "maps"}
 SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps")
-PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose")
-TOP = (*PART, "title", "note", "parts", "quick", "reference", "scale", "folder")
+PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose", "quick")
+TOP = (*PART, "title", "note", "parts", "reference", "scale", "folder")
 DOMAIN = (*SETTINGS, "label", "note", "upper_bound")
 PLANNER = ("planner", "on", "vary")
 SCALED = ("episodes", "seconds", "iterations")
@@ -63,13 +63,14 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise reader.error("parts is no list of tables", "write [[parts]] above each.", "")
     start = Path(reader.text(data, "folder", "") or ".")
-    factors = _factors(reader, data)
+    scale = str(data.get("scale", ""))
     domains: dict[str, Domain] = {}
     found = []
     for number, part in enumerate(parts):
         place = f"parts[{number}]" if "parts" in data else ""
         reader.only(part, PART, place)
-        found.append(_part(reader, {**{key: data[key] for key in PART if key in data}, **part}, place, factors, domains))
+        table = {**{key: data[key] for key in PART if key in data}, **part}
+        found.append(_part(reader, table, place, _factors(reader, scale, table.get("quick", {})), domains))
     for number, part in enumerate([data, *parts]):
         for name, planner in part.get("planners", {}).items():
             reader.only(planner.get("on", {}), domains, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
@@ -78,7 +79,7 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
     spec = Spec(
         reader.text(data, "title", names[0] if len(set(names)) == 1 else ""),
         reader.text(data, "note", ""),
-        str(data.get("scale", "")),
+        scale,
         start,
         tuple(found),
         domains,
@@ -134,10 +135,8 @@ class _Reader:
         return [dict(zip(vary, values, strict=True)) for values in itertools.product(*vary.values())]
 
 
-def _factors(reader: _Reader, data: dict[str, Any]) -> dict[str, float]:
+def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:
     """By what to multiply episodes and budgets."""
-    scale = data.get("scale", "")
-    quick = data.get("quick", {})
     reader.only(quick, SCALED, "quick")
     for key, value in quick.items():
         if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
@@ -148,7 +147,7 @@ def _factors(reader: _Reader, data: dict[str, Any]) -> dict[str, float]:
         return {**QUICK, **quick}
     try:
         factor = float(scale)
-    except (TypeError, ValueError):
+    except ValueError:
         factor = math.nan
     if not 0.0 < factor < 1.0:
         raise OptionError(f"--scale {scale}", "write `quick`, or a factor above 0 and below 1.")
@@ -172,10 +171,11 @@ def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str,
             reader.only(own, DOMAIN, where)
             inherited = {key: table[key] for key in SETTINGS if key in table and not (key in COUNTS and own.keys() & COUNTS)}
             run = _settings(reader, name, inherited | own | outer, where, factors["episodes"])
-            bound = own.get("upper_bound")
+            before = domains.get(name, Domain(Path(name).name, "", None))  # what one part says of a domain holds in all
+            bound = own.get("upper_bound", before.upper_bound)
             if bound is not None and not isinstance(bound, (int, float)):
                 raise reader.error(f"upper_bound is {bound!r}", "give a number.", where)
-            domains[name] = Domain(reader.text(own, "label", Path(name).name, where), reader.text(own, "note", "", where), bound)
+            domains[name] = Domain(reader.text(own, "label", before.label, where), reader.text(own, "note", before.note, where), bound)
             for planner, options in planners.items():
                 cells += _cells(reader, name, planner, options, run, outer, factors)
     labels = [(cell.domain, cell.label) for cell in cells]
