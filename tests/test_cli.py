@@ -112,6 +112,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "my_model.py").write_text(MY_MODEL)
     (made / "my_numbers.py").write_text(MY_NUMBERS)
     (made / "searching.py").write_text(SEARCHING)
+    (made / "small.toml").write_text("domains = ['tiger']\n[planners.random]\n")
+    (made / "wrong.toml").write_text("domains = ['tiger']\n[planners.rndom]\n")
     (made / "syntax.py").write_text("def f(:\n    pass\n")
     (made / "garbage.py").write_bytes(bytes(range(256)))
     (made / "folder.py").mkdir()
@@ -153,6 +155,17 @@ BAD = {
     "no class": ("check {folder}/my_model.py", "does not say which model"),
     "empty class": ("check {folder}/my_model.py:", "does not say which model"),
     "not a model": ("run {folder}/my_model.py:ERROR random", "is not a model"),
+    "unknown experiment": ("bench papr --out {folder}/out", "Did you mean `paper`?"),
+    "experiment without a folder": ("bench paper", "--out"),
+    "experiment of another scale": ("bench paper --out {folder}/out --scale huge", "--scale huge"),
+    "experiment into a strange folder": ("bench {folder}/small.toml --out {folder}", "has other files in it"),
+    "unknown planner in an experiment": ("bench {folder}/wrong.toml --out {folder}/out", "Did you mean `random`?"),
+    "table of nothing": ("table {folder}/none", "holds no results"),
+    "unknown format": ("table {folder} --format pdf", "pdf"),
+    "pictures of nothing": ("plot {folder}/none", "holds no results"),
+    "replay of nothing": ("replay {folder}/none aa", "holds no results"),
+    "tuning of nothing": ("tune tiger random --trials 2 --out {folder}/out", "declares no SEARCH_SPACE"),
+    "tuning without trials": ("tune tiger random --out {folder}/out", "--trials"),
     "check of nothing": ("check", "FILE.py:MODEL"),
     "check of no domain": ("check tgi", "there is no domain 'tgi'"),
 }
@@ -183,7 +196,7 @@ def test_neither_budget_where_the_planner_needs_one(folder: Path, capsys: pytest
 def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("list", "run", "check"))
+    assert all(word in out for word in ("list", "run", "check", "bench", "table", "plot", "replay", "tune"))
 
 
 def test_help_and_version_do_not_load_the_compiler() -> None:
@@ -192,7 +205,15 @@ def test_help_and_version_do_not_load_the_compiler() -> None:
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "assert not {'numba', 'numpy', 'rich'} & set(sys.modules), sorted(sys.modules)\n"
     )
-    for arguments in (["--help"], ["run", "--help"], ["check", "--help"], ["--version"], ["run", "tiger"]):
+    for arguments in (
+        ["--help"],
+        ["run", "--help"],
+        ["check", "--help"],
+        ["bench", "--help"],
+        ["tune", "--help"],
+        ["--version"],
+        ["run", "tiger"],
+    ):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
