@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 import airoas
 from airoas.cli import main
+from airoas.domains import Tag
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {  # arguments, and what it must print
@@ -28,7 +28,6 @@ def test_scripts_run(script, tmp_path):
     ran = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / script), *arguments],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,
         text=True,
         check=False,
@@ -51,7 +50,7 @@ def test_the_robot_leaves_a_belief_to_go_on_from(tmp_path):
     arguments = [sys.executable, str(EXAMPLES / "tracking_robot.py"), "--seconds", "0.01", "--steps", "1"]
     subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
     belief = airoas.Particles.load(tmp_path / "tracking_robot.npz")
-    assert belief.states.shape[1] == len(airoas.domains.Tag().shapes.state.kinds)
+    assert belief.states.shape[1] == len(Tag().shapes.state.kinds)
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):
