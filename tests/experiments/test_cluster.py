@@ -74,6 +74,7 @@ def test_a_worker_killed_in_mid_run_costs_only_a_retry(scheduler: str, make_spec
     assert repeatable(rows) == repeatable(all_rows(spec, Pool(2)))
 
 
+@pytest.mark.law
 def test_an_episode_that_always_kills_becomes_an_error_row(make_spec: Callable[..., Spec]) -> None:
     """On a cluster of its own, started by `--cluster local`."""
     spec = make_spec("[planners.a]\nplanner = 'tiny.py:Deadly'\niterations = 5\nshare = 0.02\n", episodes=8)
