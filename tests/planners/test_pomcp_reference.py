@@ -36,6 +36,6 @@ def test_trees_agree(bench: ModuleType, program: Path, domain: str) -> None:
 
 
 def test_disagreement_is_an_error(bench: ModuleType, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "planner", lambda **budget: bench.POMCP(max_depth=99, c=1.0, estimate="random", **budget))
+    monkeypatch.setattr(bench, "planner", lambda **budget: bench.POMCP(max_depth=100, c=2.0, estimate="random", **budget))
     with pytest.raises(AssertionError, match="light-dark: ours gave"):
         bench.check(program, "light-dark", 3, 3000)
