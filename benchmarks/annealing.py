@@ -21,13 +21,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).parent))
-from run import BUILD, build, theirs  # noqa: E402
-
-import airoas  # noqa: E402
-from airoas.belief.anneal import make_work  # noqa: E402
-from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, WHOLE, begin, bridge_by, sides  # noqa: E402
-from airoas.compile import kernel  # noqa: E402
+import airoas
+from airoas.belief.anneal import make_work
+from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, WHOLE, begin, bridge_by, sides
+from airoas.compile import kernel
+from run import BUILD, build, theirs
 
 TEMPERATURES = 100
 SCHEDULE = (np.arange(1, TEMPERATURES + 1) / TEMPERATURES) ** 4
@@ -141,9 +139,8 @@ def two_threads(n: int, repetitions: int) -> float:
         seconds = []
         for threads in (1, 2):
             begun = time.perf_counter()
-            airoas.anneal(
-                model, belief, 0, (READING,), airoas.stream(seed), schedule=tuple(SCHEDULE), moves=1, move="walk", scale=STEP, threads=threads
-            )
+            settings = {"schedule": tuple(SCHEDULE), "moves": 1, "move": "walk", "scale": STEP, "threads": threads}
+            airoas.anneal(model, belief, 0, (READING,), airoas.stream(seed), **settings)
             seconds.append(time.perf_counter() - begun)
         ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios[1:])

@@ -504,6 +504,85 @@ static Result pomcp(uint64_t seed, int64_t count) {
 
 // --- the program ---
 
+// Annealing: N particles drawn from N(0, 1) around a known ancestor, bridged to one sharp reading by 100 temperatures, each
+// with reweighting, systematic resampling where N / ESS exceeds 2, and one sweep of a random walk: the loop as one writes it.
+struct Gauss {
+    double sd = 0.01, noise = 1.0;
+
+    double log_normal(double x, double mean, double spread) const {
+        const double z = (x - mean) / spread;
+        return -0.5 * z * z - std::log(spread) - 0.5 * std::log(2.0 * M_PI);
+    }
+};
+
+static Result anneal(uint64_t seed, int64_t count, int n) {
+    const Gauss model;
+    const double reading = 1.5, step = 0.05, target = 2.0;
+    const int temperatures = 100;
+    std::vector<double> ancestor(n), x(n), log_likelihood(n), log_weight(n), weight(n), old_x(n), old_likelihood(n), old_ancestor(n);
+    Rng rng(seed, 0), own(0, 0);
+    double total_mean = 0.0;
+    for (int64_t run = 0; run < count; run++) {
+        const uint64_t key = rng.next() >> 2;
+        uint64_t pass = 1;
+        own.reseed(key, pass, 0);
+        for (int i = 0; i < n; i++) {
+            ancestor[i] = 0.0;
+            log_weight[i] = -std::log(double(n));
+            weight[i] = std::exp(log_weight[i]);
+            x[i] = ancestor[i] + model.noise * own.normal();
+            log_likelihood[i] = model.log_normal(reading, x[i], model.sd);
+        }
+        double beta = 0.0;
+        for (int k = 1; k <= temperatures; k++) {
+            const double f = double(k) / temperatures, next = f * f * f * f;
+            double peak = -INFINITY, total = 0.0, squares = 0.0;
+            for (int i = 0; i < n; i++) {
+                log_weight[i] += (next - beta) * log_likelihood[i];
+                peak = std::max(peak, log_weight[i]);
+            }
+            for (int i = 0; i < n; i++) {
+                weight[i] = std::exp(log_weight[i] - peak);
+                total += weight[i];
+                squares += weight[i] * weight[i];
+            }
+            const double log_sum = peak + std::log(total);
+            for (int i = 0; i < n; i++) weight[i] /= total, log_weight[i] -= log_sum;
+            beta = next;
+            if (n * squares / (total * total) > target) {
+                pass++;
+                old_x = x, old_likelihood = log_likelihood, old_ancestor = ancestor;
+                double sum = 0.0;
+                int last = 0;
+                for (int i = 0; i < n; i++) {
+                    sum += weight[i];
+                    if (weight[i] > 0.0) last = i;
+                }
+                const double width = sum / n, offset = rng.uniform();
+                double reached = weight[0];
+                for (int j = 0, i = 0; j < n; j++) {
+                    while (reached <= (j + offset) * width && i < last) reached += weight[++i];
+                    x[j] = old_x[i], log_likelihood[j] = old_likelihood[i], ancestor[j] = old_ancestor[i];
+                }
+                for (int i = 0; i < n; i++) log_weight[i] = -std::log(double(n)), weight[i] = 1.0 / n;
+            }
+            pass++;
+            own.reseed(key, pass, 0);
+            for (int i = 0; i < n; i++) {
+                const double proposed = x[i] + step * own.normal();
+                const double likelihood = model.log_normal(reading, proposed, model.sd);
+                const double ratio = beta * (likelihood - log_likelihood[i]) +
+                                     (model.log_normal(proposed, ancestor[i], model.noise) - model.log_normal(x[i], ancestor[i], model.noise));
+                if (ratio >= 0.0 || own.uniform() < std::exp(ratio)) x[i] = proposed, log_likelihood[i] = likelihood;
+            }
+        }
+        double sum = 0.0;
+        for (int i = 0; i < n; i++) sum += x[i];
+        total_mean += sum;
+    }
+    return {total_mean, count * n * temperatures};
+}
+
 static double cpu_seconds() {
     timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -524,6 +603,7 @@ static Result measure(const std::string& task, uint64_t seed, int64_t count) {
     if (task == "tag+pomcp") return pomcp<Tag>(seed, count);
     if (task == "laser-tag+pomcp") return pomcp<LaserTag>(seed, count);
     if (task == "rock-sample+pomcp") return pomcp<RockSample>(seed, count);
+    if (task.rfind("anneal-", 0) == 0) return anneal(seed, count, std::atoi(task.c_str() + 7));
     const bool observed = task.find('+') != std::string::npos;
     const std::string domain = task.substr(0, task.find('+'));
     if (domain == "light-dark") return simulate<LightDark>(observed, seed, count);
