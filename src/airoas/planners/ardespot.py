@@ -126,9 +126,10 @@ def scale(tree: Tree, b: int, discount: float) -> float:
 
 
 def excess(tree: Tree, b: int) -> float:
-    """EU(b) = mu - l - share xi (mu_root - l_root)."""
+    """EU(b) = mu - l - share xi (mu_root - l_root). A root whose bounds have met but for rounding allows nothing more."""
     share = tree.size[b] / tree.size[0]
-    return float(tree.upper[b] - tree.lower[b] - share * tree.limits[RATIO] * (tree.upper[0] - tree.lower[0]))
+    gap: float = max(0.0, tree.upper[0] - tree.lower[0])
+    return float(tree.upper[b] - tree.lower[b] - share * tree.limits[RATIO] * gap)
 
 
 def most_excessive(tree: Tree, ba: int) -> int:
@@ -162,7 +163,6 @@ def take_actions(tree: Tree, b: int) -> None:
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
         plain = max(plain, tree.action_plain[ba])
-    cross(tree, lower - tree.upper[b])
     set_bounds(tree, b, lower, upper)
     set_plain(tree, b, tree.first[b], plain, tree.action_plain[tree.first[b]])
 
@@ -330,10 +330,13 @@ def ardespot_by(evaluate: Any) -> Kernel:
             evaluate(model, work.bounds, model.read_state(tree.states, i), own, work.values, 0)
             add_values(work.sums[0], 1.0, work.values, 0)
         bound(tree, work, 0, work.sums[0], model.discount)
+        first = tree.upper[0]
         status = expand(model, tree, work, 0, rng)
         if status != OK:
             return int(status)
         take_actions(tree, 0)
-        return int(search(model, tree, work, rng))
+        status = search(model, tree, work, rng)
+        cross(tree, tree.lower[0] - first)  # upper bounds follow what is found below them, so that they never cross later
+        return int(status)
 
     return kernel(plan)
