@@ -122,7 +122,7 @@ class Scenarios(Record):
 
 def scale(tree: Tree, b: int, discount: float) -> float:
     """What a value at the node counts at the root: share of scenarios times discount^depth."""
-    return float(tree.size[b] / tree.size[0] * math.pow(discount, tree.depth[b]))
+    return float(tree.size[b] / tree.size[0] * math.pow(discount, float(tree.depth[b])))
 
 
 def excess(tree: Tree, b: int) -> float:
@@ -263,7 +263,7 @@ def ardespot_by(evaluate: Any) -> Kernel:
                     tree.states[place, k] = work.states[i, k]
                 tree.weights[place] = tree.weights[tree.place[b] + i]
         tree.counts[ROWS] = row
-        rho = math.pow(model.discount, tree.depth[b]) * total / tree.size[0] - work.regularisation
+        rho = math.pow(model.discount, float(tree.depth[b])) * total / tree.size[0] - work.regularisation
         lower = upper = rho
         plain = total / size
         for c in range(first, tree.counts[NODES]):

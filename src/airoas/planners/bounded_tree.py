@@ -184,7 +184,7 @@ def allowed_gap(tree: Tree, depth: int, discount: float) -> float:
     Paper: EU(b) = gap(b) - xi gap(root) / gamma^depth.
     """
     gap: float = max(0.0, tree.upper[0] - tree.lower[0])
-    return float(tree.limits[RATIO] * gap / math.pow(discount, depth))
+    return float(tree.limits[RATIO] * gap / math.pow(discount, float(depth)))
 
 
 def best_action(tree: Tree, b: int) -> int:
