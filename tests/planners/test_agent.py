@@ -1,0 +1,122 @@
+"""`Agent`: a planner with its belief."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models import Beacon, tiger, walk
+
+import airoas
+from airoas import Agent, Particles, stream
+from airoas.domains import Tiger
+from airoas.errors import OptionError
+from airoas.planners import POMCP, QMDP, Random
+
+
+class Told:
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.draws: list[int] = []
+
+    def plan(self, model, belief, rng):
+        self.draws.append(rng.bits(30))
+        return Random().plan(model, belief, stream(0))
+
+
+def test_acts_and_observes() -> None:
+    model = Tiger()
+    agent = Agent(model, QMDP(), seed=3, filter="exact")
+    assert agent.belief.weights.tolist() == [0.5, 0.5]
+    decision = agent.act()
+    assert decision.action == 0
+    after = agent.observe((0,))
+    assert after is agent.belief
+    assert agent.steps == 1
+    assert agent.rescue == ""
+    assert after.weights == pytest.approx([0.85, 0.15])
+    agent.act()
+    agent.observe((0,))
+    odds = (0.85 / 0.15) ** 2
+    assert agent.belief.weights == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+
+
+def test_what_was_done_may_differ_from_what_was_said() -> None:
+    agent = Agent(Tiger(), QMDP(), seed=3, filter="exact")
+    assert agent.act().action == 0
+    agent.observe((0,), action=1)  # a door was opened: the tiger is anywhere again
+    assert agent.belief.weights == pytest.approx([0.5, 0.5])
+
+
+def test_action_zero_is_an_action() -> None:
+    agent = Agent(Tiger(), QMDP(), seed=3, filter="exact")
+    agent.observe((1,), action=0)
+    assert agent.belief.weights == pytest.approx([0.15, 0.85])
+
+
+def test_nothing_was_done() -> None:
+    agent = Agent(Tiger(), QMDP(), seed=3)
+    with pytest.raises(OptionError, match=r"act\(\) first"):
+        agent.observe((0,))
+    agent.act()
+    agent.observe((0,))
+    with pytest.raises(OptionError, match=r"act\(\) first"):
+        agent.observe((0,))
+
+
+def test_streams_follow_seed_and_step() -> None:
+    planner = Told()
+    agent = Agent(tiger(), planner, seed=5)
+    agent.act()
+    agent.act()  # asked again: found anew, the same way
+    agent.observe((0,))
+    agent.act()
+    first, again, later = planner.draws
+    assert first == again == stream(5, "planner", 0).bits(30)
+    assert later == stream(5, "planner", 1).bits(30)
+
+
+def test_same_seed_same_life() -> None:
+    model = Beacon()
+
+    def live(seed: int) -> tuple[list[int], np.ndarray]:
+        agent = Agent(model, POMCP(iterations=200, c=10.0), seed, filter="bootstrap", particles=300)
+        actions = []
+        for step in range(3):
+            actions.append(agent.act().action)
+            agent.observe((0.5 + step,), action=0)
+        return actions, agent.belief.states
+
+    (actions, states), (again, same), (_, other) = live(1), live(1), live(2)
+    assert actions == again
+    assert np.array_equal(states, same)
+    assert not np.array_equal(states, other)
+
+
+def test_resumes_from_a_saved_belief(tmp_path) -> None:
+    model = walk()
+    agent = Agent(model, QMDP(), seed=1, filter="bootstrap", particles=200)
+    agent.act()
+    agent.observe((1,), action=0)
+    agent.belief.save(tmp_path / "belief.npz")
+    resumed = Agent(model, QMDP(), seed=1, filter="bootstrap", belief=Particles.load(tmp_path / "belief.npz"))
+    assert np.array_equal(resumed.belief.states, agent.belief.states)
+    assert resumed.act().action == agent.act().action
+
+
+def test_simulate_is_an_agent_in_its_world() -> None:
+    """The same decisions and beliefs as by hand."""
+    model, planner = Tiger(), POMCP(iterations=100, c=100.0, max_depth=5)
+    episode = airoas.simulate(model, planner, seed=4, filter="exact", max_steps=5)
+    agent = Agent(model, planner, seed=4, filter="exact")
+    assert episode.steps == 5
+    for step in episode.trace:
+        assert agent.act().action == step.action
+        agent.observe(step.observation)
+
+
+def test_refuses() -> None:
+    with pytest.raises(OptionError, match="Use at least 1"):
+        Agent(Tiger(), QMDP(), seed=0, particles=0)
+    with pytest.raises(OptionError, match="filter"):
+        Agent(Tiger(), QMDP(), seed=0, filter="kalman")
