@@ -42,10 +42,11 @@ def plain_types(text: str) -> str:
 
 def explain(error: Exception, where: str, kind: type | None = None) -> CompileError:
     """A compiler's error as one sentence with the place in the user's own source."""
-    text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", str(error.args[0] if error.args else error))
+    whole = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba colours its text where it finds colorama
+    text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", re.sub(r"\x1b\[[0-9;]*m", "", str(error.args[0])) if error.args else whole)
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_place(text, str(error), where))
+    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_place(text, whole, where))
 
 
 def _different_returns(text: str, where: str) -> CompileError | None:

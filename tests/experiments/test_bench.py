@@ -35,11 +35,11 @@ domains = ["{folder}/tiny.py:Walk"]
 [planners.a]
 planner = "{folder}/tiny.py:Sleeping"
 iterations = 5
-pause = 0.02
+pause = 0.06
 [planners.b]
 planner = "{folder}/tiny.py:Sleeping"
 iterations = 50
-pause = 0.02
+pause = 0.06
 """
 
 

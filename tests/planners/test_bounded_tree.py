@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from models import Beacon, coin, table, tiger, walk
 
-from airoas import Particles, stream
+import airoas
+from airoas import Particles, clock, stream
 from airoas.errors import ModelError, OptionError
 from airoas.planners import AIROAS, ARDESPOT, AdaOPS
 from airoas.planners.bounded import UnsoundBoundsWarning
-from airoas.planners.bounded_tree import BRANCHES, COUNTS, NODES, NOTED, ROWS, TRIALS
+from airoas.planners.bounded_tree import BRANCHES, COUNTS, EXCESS, NODES, NOTED, ROWS, TRIALS
 
 BEACON = Beacon(noise=0.1)
 BELIEF = Particles.sample(BEACON, 1000, stream(0))
@@ -43,7 +45,7 @@ def content(tree) -> dict[str, np.ndarray]:
         found |= {"key": columns.key[nodes], "successors": columns.successors[branches][branched]}
     else:
         found |= {"default": columns.default[nodes], "plain": columns.plain[nodes], "action_plain": columns.action_plain[branches]}
-    found["counts"] = np.array([counts[k] for k in range(COUNTS) if k != NOTED])
+    found |= {"counts": np.array([counts[k] for k in range(COUNTS) if k != NOTED]), "excess": columns.limits[EXCESS : EXCESS + 1]}
     return {name: np.array(column) for name, column in found.items()}
 
 
@@ -79,6 +81,36 @@ def test_a_trial_cut_by_the_deadline_leaves_no_trace(name: str) -> None:
         assert cut.stats.stop == "deadline"
         if cut.stats.trials > 0:  # a busy machine may leave time for none
             assert_no_trace(cut, replace(PLANNERS[name], iterations=cut.stats.trials).plan(BEACON, BELIEF, stream(seed)))
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_a_trial_cut_at_any_look_at_the_clock_leaves_no_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreted, with a clock that jumps past the deadline at its n-th look, for every n."""
+    few = {"airoas": {"particles": 6}, "annealed": {"particles": 6}, "as printed": {"particles": 6, "max_depth": 3}}
+    few |= {"adaops": {"min_particles": 4, "max_particles": 8, "max_depth": 4}, "ardespot": {"scenarios": 40, "max_depth": 4}}
+    planner = replace(PLANNERS[name], iterations=8, **few[name])
+    looks, jump = 0, 0
+
+    def perf_counter() -> float:
+        nonlocal looks
+        looks += 1
+        return math.inf if looks == jump else 0.0
+
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=perf_counter))
+    cuts = 0
+    with airoas.running("interpreted"):
+        wholes = [replace(planner, iterations=n).plan(BEACON, BELIEF, stream(3)) for n in range(1, 9)]
+        assert wholes[-1].stats.stop == "iterations"
+        looks = 0
+        planner.plan(BEACON, BELIEF, stream(3))
+        for look in range(1, looks + 1):
+            looks, jump = 0, look
+            cut = planner.plan(BEACON, BELIEF, stream(3))
+            assert cut.stats.stop == "deadline"
+            if cut.stats.trials > 0:
+                assert_no_trace(cut, wholes[cut.stats.trials - 1])
+                cuts += 1
+    assert cuts > 10
 
 
 @pytest.mark.parametrize("name", ["airoas", "annealed", "as printed", "adaops"])
