@@ -104,7 +104,7 @@ def test_links_and_paths_resolve(text):
 
 
 def test_every_method_named_is_one():
-    table = README.partition("## Optional methods")[2].partition("\n\n[")[0]
+    table = README.partition("Optional methods:")[2].partition("\n\n[")[0]
     named = re.findall(r"`(\w+)\(([^)]*)\)`", table)
     assert len(named) > 10
     for name, parameters in named:

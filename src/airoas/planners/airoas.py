@@ -50,6 +50,8 @@ from airoas.planners.branching import branch_by, draw_particles, keep_particles,
 from airoas.rng import stream
 
 MODES = ("corrected", "literal", "none")
+MOST_PARTICLES = 20_000
+"""At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
 
 
@@ -97,8 +99,8 @@ class AIROAS(BoundedPlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.particles < 1:
-            raise OptionError(f"particles is {self.particles}", "use at least 1; 100 is the default.")
+        if not 1 <= self.particles <= MOST_PARTICLES:
+            raise OptionError(f"particles is {self.particles}", f"use 1 to {MOST_PARTICLES}; 100 is the default.")
         if self.anneal not in MODES:
             raise OptionError(f"there is no anneal={self.anneal!r}", f"use {', '.join(MODES)}.")
         if self.trial not in TRIALS:

@@ -199,7 +199,7 @@ class _Session:
             raise ModelError(problem, "make one action legal everywhere.", where=type(model).__name__)
         block.used[0] = used_bytes(tree)
         view = planner.view(model, tree)
-        weakref.finalize(view, self._waiting.append, held)
+        weakref.finalize(view, _wait, self._waiting, held)
         lower, upper = float(tree.lower[0]), float(tree.upper[0])
         found = slice(tree.first[0], tree.first[0] + tree.width[0])
         ties = stream(int(work.seed[0]), "ties")  # of its own: how far `rng` has come depends on the trial that the deadline cut
@@ -242,6 +242,12 @@ class _Session:
                     UnsoundBoundsWarning,
                     stacklevel=4,
                 )
+
+
+def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
+    """A tree that nobody looks at any more serves the next search."""
+    held[1].trim()
+    waiting.append(held)
 
 
 def _is_number(name: str) -> bool:

@@ -31,17 +31,21 @@ class QMDP:
 
     def prepare(self, model: Any) -> None:
         """Compile and find Q now."""
+        if model in _prepared:
+            return
         belief = Particles(np.zeros((1, len(_checked(model).shapes.state.kinds))))
         bounds = self._bounds(model)
         prepare(model, belief)
         values = np.zeros(_width(model, bounds))
         _sums_by(bounds.evaluate).prepare(model, bounds.data, belief.states, belief.weights, values, np.zeros_like(values), stream(0))
+        _prepared.add(model)
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         begun = time.perf_counter()
+        is_new = model not in _prepared
         self.prepare(model)
         bounds = self._bounds(model)
-        preparation = time.perf_counter() - begun
+        preparation = time.perf_counter() - begun if is_new else 0.0
         actions, alive = legal_actions(model, belief)
         if not alive:
             action = int(actions[rng.integer(len(actions))])
@@ -57,6 +61,9 @@ class QMDP:
 
     def _bounds(self, model: Any) -> Bounds:
         return find_bounds(_checked(model), (0.0, "qmdp"))
+
+
+_prepared: set[Any] = set()
 
 
 def _width(model: Any, bounds: Bounds) -> int:

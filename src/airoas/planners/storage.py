@@ -39,15 +39,24 @@ class Block:
             start += size
         self.used = np.zeros(1, np.int64)
         """[1] bytes in use, as told by the owner: a block that held much gives its pages back."""
+        self._space = space
         weakref.finalize(self, _give_back, layout, space, self.used)
+
+    def trim(self) -> None:
+        """Give back the pages, and what they hold, where much is in use."""
+        _trim(self._space, self.used)
 
 
 def _give_back(layout: Layout, space: mmap.mmap, used: np.ndarray) -> None:
     waiting = _free[layout]
     if len(waiting) < _KEPT:
-        if used[0] > _RESIDENT:
-            space.madvise(mmap.MADV_DONTNEED)
+        _trim(space, used)
         waiting.append(space)
+
+
+def _trim(space: mmap.mmap, used: np.ndarray) -> None:
+    if used[0] > _RESIDENT:
+        space.madvise(mmap.MADV_DONTNEED)
 
 
 def _aligned(size: int) -> int:
