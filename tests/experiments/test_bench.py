@@ -118,7 +118,9 @@ def test_failed_episodes_are_rows_and_run_again_only_when_told(make_spec: Callab
 
 def test_ctrl_c_stops_cleanly_and_the_command_goes_on(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with subprocess.Popen(command(file, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs, and theirs, ignore it
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(file, out), **pipes, preexec_fn=heed) as driver:
         until(lambda: lines(out) >= 3)
         workers = children(driver.pid)
         assert len(workers) == 2

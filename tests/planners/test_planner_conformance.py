@@ -292,7 +292,7 @@ REFUSED = [
         ({"iterations": 1, "bounds": (0.0, math.inf)}, "no upper bound inf.*finite number"),
     )
 ] + [
-    (AIROAS, {"iterations": 1, "particles": 0}, "particles is 0.*at least 1"),
+    (AIROAS, {"iterations": 1, "particles": 0}, "particles is 0.*use 1 to"),
     (AIROAS, {"iterations": 1, "anneal": "litteral"}, "no anneal='litteral'.*literal"),
     (AIROAS, {"iterations": 1, "trial": "long"}, "no trial='long'.*excess or full"),
     (AIROAS, {"iterations": 1, "target_inefficiency": 1.0}, "target_inefficiency is 1.0.*above 1"),
