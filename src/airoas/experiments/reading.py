@@ -16,7 +16,7 @@ from typing import Any
 from airoas.catalog import EPISODES_PER_MAP, FAMILIES
 from airoas.errors import OptionError
 from airoas.experiments.fit import check_fit
-from airoas.experiments.spec import Cell, Domain, Part, Spec
+from airoas.experiments.spec import Cell, Domain, Part, Spec, is_file
 from airoas.experiments.store import SPEC, read_spec
 from airoas.structure import suggest
 
@@ -53,7 +53,7 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{source} is no TOML: {error}", "mend that line.") from None
     heads = {"scale": scale, "folder": str(folder) if folder else ""}
-    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in heads.items() if value and key not in data) + text
+    added = [key for key, value in heads.items() if value and key not in data]
     if scale and "scale" in data:
         raise OptionError(f"{source} has a scale of its own", "leave --scale out.")
     reader = _Reader(source)
@@ -76,6 +76,10 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
             reader.only(planner.get("on", {}), domains, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
     names = [cell.planner for part in found for cell in part.cells]
     title, reference = _reference(reader, data, domains)
+    named = {name for part in found for cell in part.cells for name in (cell.domain, cell.kind)}
+    if not any(map(is_file, named)):  # a folder that nothing is read from is nobody's business
+        added = [key for key in added if key != "folder"]
+    text = "".join(f"{key} = {json.dumps(heads[key])}\n" for key in added) + text
     spec = Spec(
         reader.text(data, "title", names[0] if len(set(names)) == 1 else ""),
         reader.text(data, "note", ""),

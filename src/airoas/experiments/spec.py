@@ -67,6 +67,11 @@ class Domain:
     """Proved: no policy earns more."""
 
 
+def is_file(reference: str) -> bool:
+    """Whether a domain or planner is given as file.py:Name or file.pomdp, not by its name in the catalog."""
+    return reference.rpartition(":")[0].endswith(".py") or reference.lower().endswith(".pomdp")
+
+
 @dataclass(frozen=True)
 class Spec:
     """An experiment. `text` says it all again."""
@@ -89,10 +94,10 @@ class Spec:
 
     def locate(self, reference: str) -> str:
         """A name of the catalog as it is, a file (file.py:Name, file.pomdp) with its whole path."""
-        path, separator, name = reference.rpartition(":")
-        if separator and path.endswith(".py"):
-            return f"{(self.folder / path).resolve()}:{name}"
-        return str((self.folder / reference).resolve()) if reference.lower().endswith(".pomdp") else reference
+        if not is_file(reference):
+            return reference
+        path, separator, name = (reference, "", "") if reference.lower().endswith(".pomdp") else reference.rpartition(":")
+        return f"{(self.folder / path).resolve()}{separator}{name}"
 
     def tasks(self) -> list[Task]:
         """Every episode once, all cells advancing together, episodes on one map one after another. The first of each cell

@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 import weakref
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ class UnsoundBoundsWarning(RuntimeWarning):
 
 
 @dataclass(frozen=True)
-class BoundedPlanner:
+class BoundedPlanner(ABC):
     """Options of every bounded-tree planner."""
 
     seconds: float | None = None
@@ -112,19 +113,20 @@ class BoundedPlanner:
         until = np.inf if self.seconds is None else begun + self.seconds - min(_RESERVE, 0.5 * self.seconds)
         return session.decide(self, model, belief, actions, rng, begun, until, preparation)
 
+    @abstractmethod
     def particles_at_root(self, model: Any, belief: Particles) -> int:
-        raise NotImplementedError
+        """How many particles the root has."""
 
-    def prepare_root(self, model: Any, belief: Particles) -> None:
+    def prepare_root(self, model: Any, belief: Particles) -> None:  # noqa: B027 (most have nothing to compile)
         """Compile what `particles_at_root` needs."""
 
+    @abstractmethod
     def make_work(self, model: Any, bounds: Bounds) -> Any:
         """The record that the search works in besides the tree; it has `seed` [1] and `allowed` [actions]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
         """The search: (model, tree, work, rng) -> how it ended."""
-        raise NotImplementedError
 
     def view(self, model: Any, tree: Tree) -> BeliefTree:
         """The tree for people."""

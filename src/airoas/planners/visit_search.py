@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ class Limits(Record):
 
 
 @dataclass(frozen=True)
-class VisitPlanner:
+class VisitPlanner(ABC):
     """The options that POMCP and POMCPOW share, and how they plan."""
 
     seconds: float | None = None
@@ -99,17 +100,17 @@ class VisitPlanner:
         """The best action at the root by `final_action`, with the tree."""
         return plan(self, model, belief, rng)
 
+    @abstractmethod
     def search(self, model: Any) -> Kernel:
         """(model, work, rng) -> why it ended, one of ITERATIONS .. BAD_LIKELIHOOD."""
-        raise NotImplementedError
 
+    @abstractmethod
     def layout(self, model: Any, memory: int) -> Layout:
         """The columns of a tree."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Any:
         """The work of a search: a record with at least `tree`, `root` and `limits`."""
-        raise NotImplementedError
 
 
 @functools.cache
