@@ -42,7 +42,7 @@ def test_every_key_is_one(tmp_path: Path) -> None:
     table = TEXT.partition("| key | where")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)", "".join(line.split("|")[1] for line in table.splitlines() if line.count("|") > 3)))
     assert named - {"title", "figures"} <= set(reading.TOP)
-    assert set(reading.TOP) - {"name", "scale", "folder"} <= named
+    assert set(reading.TOP) - {"name", "scale", "only", "folder"} <= named
 
 
 def test_every_part_of_a_line_is_named() -> None:

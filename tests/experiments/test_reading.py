@@ -163,9 +163,25 @@ def test_scale_shrinks_and_is_kept(make_spec: Callable[..., Spec]) -> None:
     quick = make_spec(planners + "[quick]\nepisodes = 0.3\nseconds = 0.01\n", episodes=10, scale="quick")
     assert [cell.options for cell in quick.cells] == [{"seconds": 0.02}, {"iterations": 10}]
     assert {len(cell.seeds) for cell in quick.cells} == {3}
-    for wrong in ("2", "0", "-1", "nan", "fast"):
+    each = make_spec(planners, episodes=10, scale="episodes=0.2,seconds=0.05")
+    assert [cell.options for cell in each.cells] == [{"seconds": 0.1}, {"iterations": 100}]
+    assert {len(cell.seeds) for cell in each.cells} == {2}
+    assert parse(each.text, check=False).cells == each.cells
+    for wrong in ("2", "0", "-1", "nan", "fast", "seconds=2", "seconds=1,episodes=1", "second=0.5", "seconds=", "seconds=0.5,0.2"):
         with pytest.raises(OptionError, match="--scale"):
             make_spec(planners, scale=wrong)
+
+
+def test_only_some_parts_and_that_is_kept() -> None:
+    text = "domains = ['tiger']\n[[parts]]\nname = 'one'\n[parts.planners.random]\n[[parts]]\nname = 'two'\n[parts.planners.qmdp]\n"
+    assert [part.name for part in parse(text).parts] == ["one", "two"]
+    two = parse(text, only="tw")
+    assert [part.name for part in two.parts] == ["two"]
+    assert [cell.planner for cell in parse(two.text, check=False).cells] == ["qmdp"]
+    with pytest.raises(OptionError, match="one, two"):
+        parse(text, only="three")
+    with pytest.raises(OptionError, match="Leave --only out"):
+        parse(two.text, only="one")
 
 
 def test_fewer_episodes_of_a_family_keep_the_maps() -> None:

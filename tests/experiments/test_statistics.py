@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from airoas.experiments.statistics import estimate, holm, incomplete_beta, student_quantile, student_tail
+from airoas.experiments.statistics import estimate, holm, holm_limits, incomplete_beta, student_quantile, student_tail
 
 # Two-sided 5 % points as printed in every table of Student's distribution.
 PRINTED = {1: 12.7062, 2: 4.3027, 3: 3.1824, 5: 2.5706, 10: 2.2281, 30: 2.0423, 120: 1.9799}
@@ -118,6 +118,33 @@ def test_holm_keeps_the_rate_of_any_false_alarm() -> None:
         corrected += min(holm(p)) < 0.05
     assert raw > 300
     assert corrected == pytest.approx(49, abs=4 * math.sqrt(1000 * 0.049 * 0.951))
+
+
+def test_holm_limits_by_hand() -> None:
+    """With df = 30: the quantiles at 1 - 0.05 / 3, / 2 and / 1 are 2.5357, 2.3596 and 2.0423."""
+    values = np.tile([-1.0, 1.0], 16)[:31] * 1.0
+    values = (values - values.mean()) / estimate(values).sem  # standard error 1
+    clear, fair, none = (estimate(values + mean) for mean in (9.0, 1.5, -8.0))
+    limits = holm_limits([none, estimate([]), fair, clear], [1.0] * 4)
+    assert limits[3] == pytest.approx((9.0 - 2.5357, 9.0 + 2.5357), abs=1e-4)
+    assert limits[2] == pytest.approx((1.5 - 2.3596, 1.5 + 2.3596), abs=1e-4)
+    assert limits[0] == pytest.approx((-8.0 - 2.0423, -8.0 + 2.0423), abs=1e-4)
+    assert all(map(math.isnan, limits[1]))
+    failing = holm_limits([none, fair], [1.0, 0.5])  # the clearest fails, so the other is held to the same level
+    assert failing[0][1] - failing[0][0] == pytest.approx(failing[1][1] - failing[1][0]) == pytest.approx(2 * 2.3596, abs=1e-4)
+
+
+def test_holm_limits_keep_the_rate_of_any_false_claim() -> None:
+    """Of ten means five are exactly 1 below 0 and five are 0: a claim that one of the first is above -1 is false. One-sided 2.5 %."""
+    rng = np.random.default_rng(6)
+    false = true = 0
+    for _ in range(2000):
+        limits = holm_limits([estimate(rng.normal(-1.0 if i < 5 else 0.0, 1.0, 20)) for i in range(10)], [1.0] * 10)
+        false += any(low > -1.0 for low, _ in limits[:5])
+        true += sum(low > -1.0 for low, _ in limits[5:])
+    assert false <= 0.025 * 2000 + 4 * math.sqrt(2000 * 0.025 * 0.975)
+    assert false > 0
+    assert true > 0.8 * 5 * 2000
 
 
 def test_p_values_are_uniform_where_there_is_nothing() -> None:

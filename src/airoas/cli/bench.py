@@ -26,7 +26,9 @@ def add(commands: Any) -> None:
     bench.add_argument("experiment", metavar="NAME", help="paper, sweep, ablation, literature, or a file of yours that ends in .toml")
     bench.add_argument("--out", required=True, metavar="DIR", help="the folder for spec.toml and episodes.jsonl")
     bench.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
-    bench.add_argument("--scale", default="", metavar="quick|X", help="smaller budgets and fewer episodes, for a look: quick, or a factor")
+    scale = "smaller budgets and fewer episodes: quick, a factor, or a factor for each, as in episodes=0.1,seconds=0.02"
+    bench.add_argument("--scale", default="", metavar="quick|X", help=scale)
+    bench.add_argument("--only", default="", metavar="PART", help="the parts whose name begins so")
     bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
     bench.add_argument("--retry", action="store_true", help="run failed episodes again")
     bench.set_defaults(command=_bench)
@@ -38,7 +40,7 @@ def _bench(options: argparse.Namespace) -> int:
     from airoas.experiments.render import render
     from airoas.experiments.table import sheets
 
-    spec = read(options.experiment, options.scale)
+    spec = read(options.experiment, options.scale, options.only)
     cores = len(os.sched_getaffinity(0))
     jobs = options.jobs or cores
     if not options.cluster and jobs > cores and any("seconds" in cell.options for cell in spec.cells):

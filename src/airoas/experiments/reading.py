@@ -24,17 +24,18 @@ SHIPPED = ("paper", "sweep", "ablation", "literature")
 COUNTS = {"episodes", "maps"}
 SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps")
 PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose", "quick")
-TOP = (*PART, "title", "note", "parts", "reference", "scale", "folder")
+TOP = (*PART, "title", "note", "parts", "reference", "scale", "only", "folder")
 DOMAIN = (*SETTINGS, "label", "note", "upper_bound")
 PLANNER = ("planner", "on", "vary")
 SCALED = ("episodes", "seconds", "iterations")
 QUICK = {"episodes": 0.1, "seconds": 0.1, "iterations": 0.1}
 
 
-def read(name: str, scale: str = "") -> Spec:
-    """The experiment behind a shipped name or a file, made smaller where `scale` says so."""
+def read(name: str, scale: str = "", only: str = "") -> Spec:
+    """The experiment behind a shipped name or a file, made smaller where `scale` says so, or `only` some of its parts."""
     if name in SHIPPED:
-        return parse((resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml", scale=scale)
+        text = (resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8")
+        return parse(text, f"{name}.toml", scale=scale, only=only)
     path = Path(name)
     if path.suffix != ".toml":
         remedy = f"{suggest(name, SHIPPED)}Name one of {', '.join(SHIPPED)}, or a file of yours that ends in .toml."
@@ -43,19 +44,20 @@ def read(name: str, scale: str = "") -> Spec:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not text'})", "check the path.") from None
-    return parse(text, name, scale=scale, folder=path.resolve().parent)
+    return parse(text, name, scale=scale, only=only, folder=path.resolve().parent)
 
 
-def parse(text: str, source: str = "", scale: str = "", folder: Path | None = None, check: bool = True) -> Spec:
+def parse(text: str, source: str = "", scale: str = "", folder: Path | None = None, check: bool = True, only: str = "") -> Spec:
     """The experiment that a text describes; `source` is its name in messages. Without `check` it need not be able to run."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{source} is no TOML: {error}", "mend that line.") from None
-    heads = {"scale": scale, "folder": str(folder) if folder else ""}
+    heads = {"scale": scale, "only": only, "folder": str(folder) if folder else ""}
     added = [key for key, value in heads.items() if value and key not in data]
-    if scale and "scale" in data:
-        raise OptionError(f"{source} has a scale of its own", "leave --scale out.")
+    for key in ("scale", "only"):
+        if heads[key] and key in data:
+            raise OptionError(f"{source} has its own `{key}`", f"leave --{key} out.")
     reader = _Reader(source)
     reader.only(data, TOP, "")
     data = {**data, **{key: value for key, value in heads.items() if value}}
@@ -74,6 +76,7 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
     for number, part in enumerate([data, *parts]):
         for name, planner in part.get("planners", {}).items():
             reader.only(planner.get("on", {}), domains, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
+    found = _chosen(reader, found, reader.text(data, "only", ""))
     names = [cell.planner for part in found for cell in part.cells]
     title, reference = _reference(reader, data, domains)
     named = {name for part in found for cell in part.cells for name in (cell.domain, cell.kind)}
@@ -139,6 +142,15 @@ class _Reader:
         return [dict(zip(vary, values, strict=True)) for values in itertools.product(*vary.values())]
 
 
+def _chosen(reader: _Reader, parts: list[Part], only: str) -> list[Part]:
+    """The parts whose name begins so."""
+    chosen = [part for part in parts if part.name.startswith(only)]
+    if not chosen:
+        names = [part.name for part in parts if part.name]
+        raise reader.error(f"no part's name begins with {only!r}", f"{suggest(only, names)}The parts are {', '.join(names)}.", "")
+    return chosen
+
+
 def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:
     """By what to multiply episodes and budgets."""
     reader.only(quick, SCALED, "quick")
@@ -149,13 +161,16 @@ def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:
         return dict.fromkeys(SCALED, 1.0)
     if scale == "quick":
         return {**QUICK, **quick}
+    pairs = [item.partition("=") for item in scale.split(",")] if "=" in scale else [(key, "=", scale) for key in SCALED]
     try:
-        factor = float(scale)
+        factors = {key: float(value) for key, _, value in pairs}
     except ValueError:
-        factor = math.nan
-    if not 0.0 < factor < 1.0:
-        raise OptionError(f"--scale {scale}", "write `quick`, or a factor above 0 and below 1.")
-    return dict.fromkeys(SCALED, factor)
+        factors = {}
+    smaller = any(factor < 1.0 for factor in factors.values()) and all(0.0 < factor <= 1.0 for factor in factors.values())
+    if not smaller or not factors.keys() <= set(SCALED):
+        remedy = "write `quick`, a factor above 0 and below 1, or a factor for each: episodes=0.1,seconds=0.02,iterations=1."
+        raise OptionError(f"--scale {scale}", remedy)
+    return dict.fromkeys(SCALED, 1.0) | factors
 
 
 def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str, float], domains: dict[str, Domain]) -> Part:

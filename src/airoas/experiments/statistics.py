@@ -61,6 +61,27 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def holm_limits(known: Sequence[Estimate], margins: Sequence[float]) -> list[tuple[float, float]]:
+    """An interval for each mean. Its lower end is above -margin where Holm's procedure shows, at 95 % for all of them
+    together, that the mean is: the k-th clearest of m has the level 1 - 0.05 / (m - k + 1), and those that come after the
+    first that fails have that one's. nan where nothing is known."""
+
+    def doubt(i: int) -> float:
+        """p of a mean at or below -margin, one-sided."""
+        above = known[i].mean + margins[i]
+        tail = student_tail(above / known[i].sem if known[i].sem > 0.0 else math.inf, known[i].groups - 1)
+        return 0.5 * tail if above > 0.0 else 1.0 - 0.5 * tail
+
+    limits = [(math.nan, math.nan)] * len(known)
+    order = sorted((i for i in range(len(known)) if not math.isnan(known[i].sem)), key=doubt)
+    left = len(order)
+    for i in order:
+        half = student_quantile(known[i].groups - 1, 1.0 - (1.0 - LEVEL) / left) * known[i].sem
+        limits[i] = known[i].mean - half, known[i].mean + half
+        left -= limits[i][0] > -margins[i]
+    return limits
+
+
 def student_tail(t: float, df: int) -> float:
     """P(|T| >= |t|) for Student's distribution."""
     return incomplete_beta(df / (df + t * t), df / 2.0, 0.5) if math.isfinite(t) else 0.0
