@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from airoas.belief.temper import TOLERANCE, inefficiency, next_increment, reweigh, tempered_sums
+from airoas.belief import temper
+from airoas.belief.temper import INCREMENT, MOST_TRIALS, SEARCH, TOLERANCE, begin_search, is_found, settle
 
 GENERATOR = np.random.default_rng
 
@@ -20,13 +21,41 @@ def by_hand(log_weights, log_likelihoods, increment):
     return len(log_weights) * np.square(v).sum() / v.sum() ** 2, math.log(v.sum())
 
 
+def inefficiency(log_weights, log_likelihoods, increment):
+    return temper.inefficiency(log_weights, log_likelihoods, increment, np.empty(len(log_weights)))
+
+
+def next_increment(log_weights, log_likelihoods, remaining, target):
+    """The increment that the search finds; it has been tried when it is said to be found."""
+    search = np.zeros(SEARCH)
+    begin_search(search, remaining)
+    for _ in range(MOST_TRIALS + 3):
+        tried = search[INCREMENT]
+        if is_found(search, inefficiency(log_weights, log_likelihoods, tried), target):
+            assert search[INCREMENT] == tried
+            return tried
+    raise AssertionError("the search does not end")
+
+
+def reweigh(log_weights, log_likelihoods, increment, weights):
+    """`temper`, then `settle`: the log of the sum, and N / ESS."""
+    peak, total, squares = temper.temper(log_weights, log_likelihoods, increment, weights)
+    if peak == -math.inf:
+        return peak, math.inf
+    log_sum = peak + math.log(total)
+    settle(log_weights, log_likelihoods, increment, log_sum, weights, 1.0, total)
+    return log_sum, len(weights) * squares / total**2
+
+
 def test_inefficiency_is_n_over_ess():
     rng = GENERATOR(0)
     logs, likelihoods = np.log(rng.dirichlet(np.ones(50))), rng.normal(size=50)
     assert inefficiency(logs, likelihoods, 0.7) == pytest.approx(by_hand(logs, likelihoods, 0.7)[0])
     assert inefficiency(uniform(50), likelihoods, 0.0) == pytest.approx(1.0)
     assert inefficiency(uniform(3), np.full(3, -np.inf), 0.5) == math.inf
-    assert tempered_sums(uniform(3), np.full(3, -np.inf), 0.5)[0] == -math.inf
+    weights = np.ones(3)
+    assert temper.temper(uniform(3), np.full(3, -np.inf), 0.5, weights) == (-math.inf, 0.0, 0.0)
+    assert (weights == 0.0).all()
 
 
 @pytest.mark.parametrize("width", [3.0, 30.0, 1e4, 1e9, 1e30])

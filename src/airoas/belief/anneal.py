@@ -51,6 +51,7 @@ from airoas.belief.cloud import CHUNK, Cloud, Scales
 from airoas.belief.literal import anneal_literal
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.tape import size, tape
+from airoas.belief.temper import SEARCH
 from airoas.compile import kernel
 from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.rng import Rng, stream
@@ -253,6 +254,8 @@ def make_work(
         there=there,
         scales=scales,
         chosen=np.empty(n, np.int64),
+        sums=np.zeros((chunks, 3)),
+        search=np.zeros(SEARCH),
         schedule=schedule,
         betas=np.zeros(stages + 1),
         acceptance=np.zeros(stages),
@@ -266,17 +269,21 @@ def make_work(
 
 
 def _run(model: Any, work: Work, move: str, threads: int | None, rng: Rng) -> int:
-    """How the bridge ended; the chunks of its passes run in threads where there are enough particles."""
-    bridge, seed, chunks = bridge_by(move), rng.bits(62), range(len(work.scales.counts))
-    count = min(threads or os.cpu_count() or 1, len(chunks)) if len(work.chosen) >= THREADED else 1
+    """How the bridge ended; each thread takes its share of the chunks of a pass where there are enough particles."""
+    bridge, seed, chunks = bridge_by(move), rng.bits(62), len(work.sums)
+    count = min(threads or os.cpu_count() or 1, chunks) if len(work.chosen) >= THREADED else 1
     if count == 1:
-        return int(bridge(model, work, WHOLE, seed, rng))
-    with ThreadPoolExecutor(count) as pool:
+        return int(bridge(model, work, WHOLE, 0, seed, rng))
+    shares = [(chunks * k // count, chunks * (k + 1) // count, seed, stream(0)) for k in range(count)]
+    with ThreadPoolExecutor(count - 1) as pool:
         while True:
-            phase = int(bridge(model, work, SERIAL, seed, rng))
+            phase = int(bridge(model, work, SERIAL, 0, seed, rng))
             if phase >= FIRST_END:
                 return phase
-            list(pool.map(lambda chunk: bridge(model, work, chunk, seed, stream(0)), chunks))
+            others = [pool.submit(bridge, model, work, *share) for share in shares[1:]]
+            bridge(model, work, *shares[0])
+            for other in others:
+                other.result()
 
 
 def _result(work: Work, status: int, move: str) -> Annealed:

@@ -33,7 +33,7 @@ from airoas.belief.cloud import (
 from airoas.belief.moves import likelihood_of
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.tape import tape
-from airoas.belief.temper import next_increment, reweigh
+from airoas.belief.temper import INCREMENT, begin_search, is_found, settle, temper
 from airoas.clock import now
 from airoas.compile import Kernel, Record, kernel
 from airoas.link import apart
@@ -48,13 +48,15 @@ MOVES: dict[str, Any] = {
 }
 
 # what `next_pass` gives: a pass to run, or how it ended
-PREDICT, PREDICT_AGAIN, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP, LATE = range(10)
+PREDICT, PREDICT_AGAIN, TEMPER, SETTLE, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP, LATE = range(12)
 FIRST_END = PLAIN
 START = -1
-WHOLE, SERIAL = -2, -1  # instead of a chunk's number
+WHOLE, SERIAL = -2, -1  # instead of chunks
 
 # places in `numbers`
-PHASE, PASS, SIDE, BETA, STAGE, SWEEPS, LOG_EVIDENCE, BEFORE, AFTER, EVALUATIONS, NUMBERS = range(11)
+PHASE, PASS, SIDE, BETA, STAGE, SWEEPS, LOG_EVIDENCE, BEFORE, AFTER, EVALUATIONS, GOAL, ENDS, PEAK, TOTAL, NUMBERS = range(15)
+# what the weights are tempered for: the plain update, to find an increment, by one that is known, by what is left at the end
+PLAINLY, SEARCHING, STEPPING, RESTING = range(4)
 # places in `options`
 TARGET, UNTIL, REPEATS, FIXED, RESAMPLES, FROZEN, PLAIN_ONLY, SMOOTHS, DEADLINE, OPTIONS = range(10)
 
@@ -70,6 +72,10 @@ class Work(Record):
     scales: Scales
     chosen: Any
     """[N] which particles survive."""
+    sums: Any
+    """[chunks, 3] what `temper` gave for each chunk."""
+    search: Any
+    """The increment that is tried or taken, and the search for it."""
     schedule: Any
     """[K] fixed temperatures, or none."""
     betas: Any
@@ -126,56 +132,101 @@ def next_pass(work: Work, rng: Any) -> int:
         return BAD_STEP
     if phase == PREDICT:
         numbers[EVALUATIONS] += 1
-        ended = _plain(work)
-        if ended >= 0:
-            return ended
-        if _spread(work, rng):
-            return _next(work, PREDICT_AGAIN)
-    if phase == PREDICT_AGAIN:
-        numbers[EVALUATIONS] += 1
-    if phase == GATHER:
-        numbers[SIDE] = 1.0 - numbers[SIDE]
-        if options[REPEATS] > 0.0:
-            _refit(work)
-            return _next(work, SWEEP)
+        return _try(work, PLAINLY, 1.0)
+    if phase == TEMPER:
+        return int(_tempered(work, rng))
+    if phase in (SETTLE, GATHER):
+        if numbers[ENDS] > 0.0:
+            return int(numbers[ENDS])
+        if phase == GATHER:
+            numbers[SIDE] = 1.0 - numbers[SIDE]
+        numbers[SWEEPS] = 0
     if phase == SWEEP:
         _adapt(work)
-        if numbers[SWEEPS] < options[REPEATS]:
-            _refit(work)
-            return _next(work, SWEEP)
-    return _temper(work, rng)
+    if phase == PREDICT_AGAIN:
+        numbers[EVALUATIONS] += 1
+    elif numbers[SWEEPS] < options[REPEATS]:
+        _refit(work)
+        return _next(work, SWEEP)
+    return _temper(work)
 
 
 def _next(work: Work, phase: int) -> int:
+    """A pass that may draw: its number is that of its streams."""
     work.numbers[PHASE] = phase
     work.numbers[PASS] += 1
     return phase
 
 
-def _plain(work: Work) -> int:
-    """PLAIN where the plain update is good enough or asked for, DEPLETED where nothing is alive, else -1."""
-    cloud, spare = sides(work)
+def _try(work: Work, goal: int, increment: float) -> int:
+    """Temper by this increment, and see."""
+    work.search[INCREMENT] = increment
+    work.numbers[GOAL] = goal
+    work.numbers[PHASE] = TEMPER
+    return TEMPER
+
+
+def _take(work: Work, ends: int) -> int:
+    """Keep the weights that were tried, and go on or end."""
+    work.numbers[ENDS] = ends
+    work.numbers[PHASE] = SETTLE
+    return SETTLE
+
+
+@apart
+def _tempered(work: Work, rng: Any) -> int:
+    """What the weights tried are good for."""
     numbers, options = work.numbers, work.options
-    for i in range(len(work.chosen)):  # `reweigh` changes them, and the bridge starts from those before the observation
-        spare.log_weights[i] = cloud.log_weights[i]
-    log_sum, ratio = reweigh(cloud.log_weights, cloud.log_likelihoods, 1.0, cloud.weights)
-    numbers[BEFORE] = numbers[AFTER] = ratio
+    goal = int(numbers[GOAL])
+    log_sum, ratio = _sum_up(work)
+    if goal == SEARCHING and not is_found(work.search, ratio, options[TARGET]):
+        return _try(work, SEARCHING, work.search[INCREMENT])
+    if goal == PLAINLY:
+        numbers[BEFORE] = ratio
+    numbers[AFTER] = ratio
     if log_sum == -math.inf:
         return DEPLETED
-    if ratio <= options[TARGET] or options[PLAIN_ONLY] > 0.0:
-        numbers[LOG_EVIDENCE] = log_sum
-        return PLAIN
+    if goal == PLAINLY and ratio > options[TARGET] and options[PLAIN_ONLY] == 0.0:
+        _weigh_ancestors(work)
+        return _next(work, PREDICT_AGAIN) if _spread(work, rng) else _temper(work)
+    numbers[LOG_EVIDENCE] += log_sum
+    if goal == PLAINLY:
+        return _take(work, PLAIN)
+    if goal == RESTING:
+        return _take(work, DONE)
+    return _step(work, ratio, rng)
+
+
+@apart
+def _sum_up(work: Work) -> tuple[float, float]:
+    """Log of the sum of the weights tried, and N / ESS, from those of the chunks in their order."""
+    sums, numbers = work.sums, work.numbers
+    peak = -math.inf
+    for chunk in range(len(sums)):
+        peak = max(peak, sums[chunk, 0])
+    if peak == -math.inf:
+        return peak, math.inf
+    total = squares = 0.0
+    for chunk in range(len(sums)):
+        share = exp(sums[chunk, 0] - peak)
+        total += share * sums[chunk, 1]
+        squares += share * share * sums[chunk, 2]
+    numbers[PEAK], numbers[TOTAL] = peak, total
+    return peak + math.log(total), len(work.chosen) * squares / (total * total)
+
+
+def _weigh_ancestors(work: Work) -> None:
+    """What ended before this step is gone, and counts in the evidence alone."""
+    cloud, _ = sides(work)
     peak = -math.inf
     for i in range(len(work.chosen)):
-        cloud.log_weights[i] = spare.log_weights[i]
         peak = max(peak, cloud.log_weights[i])
     total = 0.0
     for i in range(len(work.chosen)):
         cloud.weights[i] = exp(cloud.log_weights[i] - peak)
         total += cloud.weights[i]
-    for i in range(len(work.chosen)):  # what ended before this step is gone, and counts in the evidence alone
+    for i in range(len(work.chosen)):
         cloud.weights[i] /= total
-    return -1
 
 
 def _spread(work: Work, rng: Any) -> bool:
@@ -195,43 +246,40 @@ def _spread(work: Work, rng: Any) -> bool:
     return True
 
 
-def _temper(work: Work, rng: Any) -> int:
-    """Paper: Alg. 4 lines 4-11: the next temperature, its weights and evidence, and which particles survive."""
-    cloud, _ = sides(work)
+def _temper(work: Work) -> int:
+    """Paper: Alg. 4 line 4: toward the next temperature."""
     numbers, options = work.numbers, work.options
     stage, beta = int(numbers[STAGE]), numbers[BETA]
     fixed = options[FIXED] > 0.0
     until = options[UNTIL]
     if (stage >= len(work.schedule) if fixed else beta >= until) or stage >= len(work.acceptance):
-        log_sum, ratio = reweigh(cloud.log_weights, cloud.log_likelihoods, 1.0 - beta, cloud.weights)
-        numbers[LOG_EVIDENCE] += log_sum
-        numbers[AFTER] = ratio
-        return DONE if log_sum > -math.inf else DEPLETED
-    increment = (
-        work.schedule[stage] - beta if fixed else next_increment(cloud.log_weights, cloud.log_likelihoods, until - beta, options[TARGET])
-    )
-    log_sum, ratio = reweigh(cloud.log_weights, cloud.log_likelihoods, increment, cloud.weights)
-    if log_sum == -math.inf:
-        return DEPLETED
-    numbers[LOG_EVIDENCE] += log_sum
+        return _try(work, RESTING, 1.0 - beta)
+    if fixed:
+        return _try(work, STEPPING, work.schedule[stage] - beta)
+    begin_search(work.search, until - beta)
+    return _try(work, SEARCHING, until - beta)
+
+
+def _step(work: Work, ratio: float, rng: Any) -> int:
+    """Paper: Alg. 4 lines 5-11: the weights at the temperature reached, and which particles survive."""
+    numbers, options = work.numbers, work.options
+    stage, beta = int(numbers[STAGE]), numbers[BETA]
+    fixed = options[FIXED] > 0.0
+    until, increment = options[UNTIL], work.search[INCREMENT]
     numbers[BETA] = work.schedule[stage] if fixed else (until if increment == until - beta else beta + increment)
     numbers[STAGE] += 1
     work.betas[stage + 1] = numbers[BETA]
-    numbers[SWEEPS] = 0
     if options[RESAMPLES] > 0.0 and (not fixed or ratio > options[TARGET]):
+        cloud, _ = sides(work)
+        for chunk in range(len(work.sums)):
+            share = exp(work.sums[chunk, 0] - numbers[PEAK])
+            if share < 1.0:  # in the unit of all, no longer in that of the chunk
+                some = cloud.weights[chunk * CHUNK : chunk * CHUNK + CHUNK]
+                for i in range(len(some)):
+                    some[i] *= share
         choose(cloud.weights, SYSTEMATIC, rng, work.chosen)
         return _next(work, GATHER)
-    if options[REPEATS] == 0.0:
-        return _temper_again(work)
-    _refit(work)
-    return _next(work, SWEEP)
-
-
-def _temper_again(work: Work) -> int:
-    """A pass over nothing, so that a fixed schedule without moves goes on to its next temperature."""
-    for i in range(len(work.chosen)):
-        work.chosen[i] = i
-    return _next(work, GATHER)
+    return _take(work, 0)
 
 
 @apart
@@ -310,34 +358,51 @@ def bridge_by(name: str) -> Kernel:
         """One chunk of a pass, with the stream of (seed, pass, chunk)."""
         lo = chunk * CHUNK
         hi = min(len(work.chosen), lo + CHUNK)
+        cloud, spare = sides(work)
         if phase <= PREDICT_AGAIN:
             own = rng.local()
             own.reseed(seed, int(work.numbers[PASS]), chunk)
             _predict(model, work, lo, hi, own)
+        elif phase == TEMPER:
+            sums = work.sums
+            sums[chunk, 0], sums[chunk, 1], sums[chunk, 2] = temper(
+                cloud.log_weights[lo:hi], cloud.log_likelihoods[lo:hi], work.search[INCREMENT], cloud.weights[lo:hi]
+            )
+        elif phase == SETTLE:
+            peak, total = work.numbers[PEAK], work.numbers[TOTAL]
+            settle(
+                cloud.log_weights[lo:hi],
+                cloud.log_likelihoods[lo:hi],
+                work.search[INCREMENT],
+                peak + math.log(total),
+                cloud.weights[lo:hi],
+                exp(work.sums[chunk, 0] - peak),
+                total,
+            )
         elif phase == GATHER:
             _gather(work, lo, hi)
         else:
-            cloud, spare = sides(work)
             a = model.read_action(work.actions, 0)
             o = model.read_observation(work.observations, 0)
             other = rng.local()  # not the same as above: a stream that a tape points to does not stay in registers
             other.reseed(seed, int(work.numbers[PASS]), chunk)
             sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, other)
 
-    def bridge(model: Any, work: Work, chunk: int, seed: int, rng: Any) -> int:
-        """How the bridge ended. chunk: WHOLE; or that chunk of the present pass alone; or SERIAL, the work up to the next pass."""
+    def bridge(model: Any, work: Work, first: int, last: int, seed: int, rng: Any) -> int:
+        """How the bridge ended. first: WHOLE; or SERIAL, the work up to the next pass alone; or chunks first .. last - 1 of
+        the present pass alone."""
         phase = int(work.numbers[PHASE])
         while True:
-            if chunk < 0:
+            if first < 0:
                 phase = next_pass(work, rng)
-            if phase >= FIRST_END or chunk == SERIAL:
-                return phase
-            if chunk == WHOLE and now() >= work.options[DEADLINE]:
-                return LATE
-            first, last = (chunk, chunk) if chunk >= 0 else (0, len(work.scales.counts) - 1)
-            for here in range(first, last + 1):
-                run_pass(model, work, phase, here, seed, rng)
-            if chunk >= 0:
+                if phase >= FIRST_END or first == SERIAL:
+                    return int(phase)
+                if (phase == SWEEP or phase <= PREDICT_AGAIN) and now() >= work.options[DEADLINE]:
+                    return LATE
+            begin, end = (first, last) if first >= 0 else (0, len(work.sums))
+            for chunk in range(begin, end):
+                run_pass(model, work, phase, chunk, seed, rng)
+            if first >= 0:
                 return phase
 
     return kernel(bridge)

@@ -17,7 +17,7 @@ from airoas.belief.bridge import BAD_LIKELIHOOD, DEPLETED
 from airoas.belief.moves import no_density
 from airoas.belief.particles import Particles
 from airoas.belief.resample import SYSTEMATIC, choose
-from airoas.belief.temper import inefficiency, tempered_sums
+from airoas.belief.temper import inefficiency, temper
 from airoas.compile import Kernel, Record, kernel
 from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.rng import Rng
@@ -75,6 +75,8 @@ class Printed(Record):
     """[N] log weights: before, those of the previous belief; afterwards those of the new one."""
     likelihoods: Any
     """[N] log p(o | s, a)."""
+    values: Any
+    """[N] weights, for a moment."""
     chosen: Any
     """[N]"""
     betas: Any
@@ -114,6 +116,7 @@ def make_printed(model: Any, n: int, target: float, weights: str = "likelihood",
         spare=np.empty((n, width)),
         logs=np.empty(n),
         likelihoods=np.empty(n),
+        values=np.empty(n),
         chosen=np.empty(n, np.int64),
         betas=betas,
         acceptance=np.zeros(100),
@@ -150,35 +153,35 @@ def printed_by(propose: Any) -> Any:
 
     def anneal_as_printed(model: Any, work: Printed, n: int, a: Any, o: Any, observations: Any, rng: Any) -> int:
         states, spare, logs, likelihoods, betas = work.states, work.spare, work.logs, work.likelihoods, work.betas
-        numbers = work.numbers
+        numbers, values = work.numbers, work.values[:n]
         for k in range(NUMBERS):
             numbers[k] = 0.0
-        numbers[BEFORE] = inefficiency(logs[:n], likelihoods[:n], 1.0)
+        numbers[BEFORE] = inefficiency(logs[:n], likelihoods[:n], 1.0, values)
         if numbers[BEFORE] == math.inf:
             return DEPLETED
         for i in range(n):
             if logs[i] > -math.inf:
                 logs[i] = (logs[i] if work.weights == 1 else -math.log(n)) + (0.0 if work.weights == 2 else likelihoods[i])
         if work.weights != 2:
-            peak, total, _ = tempered_sums(logs[:n], logs[:n], 0.0)
+            peak, total, _ = temper(logs[:n], logs[:n], 0.0, values)
             numbers[LOG_EVIDENCE] = peak + math.log(total)
             for i in range(n):
                 logs[i] -= numbers[LOG_EVIDENCE]
         ratio = work.target
         for k in range(1, len(betas)):
             numbers[STAGES] = k
-            peak, total, _ = tempered_sums(logs[:n], likelihoods[:n], betas[k] - betas[k - 1])
+            peak, total, _ = temper(logs[:n], likelihoods[:n], betas[k] - betas[k - 1], values)
             numbers[LOG_EVIDENCE] += peak + math.log(total)
             for i in range(n):  # line 5
                 dead = likelihoods[i] == -math.inf
                 logs[i] = -math.inf if dead else logs[i] + (betas[k] - betas[k - 1]) * likelihoods[i] - peak - math.log(total)
-            reached = inefficiency(logs[:n], logs[:n], 0.0)
+            reached = inefficiency(logs[:n], logs[:n], 0.0, values)
             if reached <= ratio:  # lines 6, 7
                 break
             ratio = reached  # line 9
             for i in range(n):
-                likelihoods[i] = math.exp(logs[i])
-            choose(likelihoods[:n], SYSTEMATIC, rng, work.chosen[:n])  # line 11
+                values[i] = math.exp(logs[i])
+            choose(values, SYSTEMATIC, rng, work.chosen[:n])  # line 11
             for i in range(n):
                 for c in range(states.shape[1]):
                     spare[i, c] = states[work.chosen[i], c]
@@ -199,7 +202,7 @@ def printed_by(propose: Any) -> Any:
                     model.write_state(states, i, s)
                     likelihoods[i] = likelihood
             work.acceptance[k - 1] = accepted / n
-        numbers[AFTER] = inefficiency(logs[:n], logs[:n], 0.0)
+        numbers[AFTER] = inefficiency(logs[:n], logs[:n], 0.0, values)
         return 0
 
     return anneal_as_printed

@@ -253,7 +253,7 @@ def air_by(mode: str) -> Any:
         for k in range(tree.observations.shape[1]):
             air.observations[0, k] = tree.observations[b, k]
         air.options[bridges.DEADLINE] = tree.limits[UNTIL]
-        status = bridge(model, air, WHOLE, rng.bits(62), rng)
+        status = bridge(model, air, WHOLE, 0, rng.bits(62), rng)
         if status == bridges.LATE:
             return DEADLINE
         if status in (BAD_LIKELIHOOD, BAD_STEP):
