@@ -288,6 +288,28 @@ def test_inexact_constructs_are_warnings(tmp_path: Path, capsys: pytest.CaptureF
         assert f"Good.obs_logpdf ({tmp_path / 'model.py'}, line {line})" == finding["where"]
 
 
+DRAWING = {
+    "text without a belief": ('f"cell {belief.mean()[0]:g}"', "text", "`if belief is not None`"),
+    "text with a belief": ("s.nothing", "text", ""),
+    "a picture without a belief": (
+        '"cell"\n\n    def draw(self, axis, s, belief):\n        axis.plot(belief.std())',
+        "draw",
+        "`if belief is",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_pictures_and_text_are_tried(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put, method, remedy = DRAWING[name]
+    code, report = check_text(FINITE.replace('f"cell {s.cell}"', put), tmp_path, capsys)
+    assert code == 1
+    (found,) = report["findings"]
+    assert found["where"].startswith(f"Good.{method} (")
+    assert "AttributeError" in found["problem"]
+    assert remedy in found["remedy"]
+
+
 def test_wrong_expected_reward_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, report = check_text(FINITE.replace("return 0.0 if s.cell == 3 else -1.0", "return -2.0"), tmp_path, capsys)
     assert code == 0

@@ -22,12 +22,11 @@ LAYERS = """
     compile methods
     protocol asking agreement findings
     behaviour domains interop
-    checking
     belief
     bounds
     planners
     agent pictures
-    episode
+    episode checking
     catalog interop.gymnasium
     experiments
     report

@@ -155,10 +155,6 @@ def _ask_the_rest(model: Any, ask: Asker, s: Any, a: Any, s2: Any, o: Any, rng: 
         if not isinstance(sizes, tuple) or len(sizes) != 3 or not all(isinstance(x, (int, str)) for x in sizes):
             remedy = 'return the sizes of S, A and O, a whole number or "continuous" each.'
             raise ModelError(f"returns {sizes!r}", remedy, where=place(model, "describe"))
-    if model.has("text"):
-        text = guard(model, "text", lambda: model.text(s, None))
-        if not isinstance(text, str):
-            raise ModelError(f"returns {type(text).__name__}, not text", "return a str.", where=place(model, "text"))
 
 
 def enumeration(model: Any, tell: Progress) -> Told:

@@ -9,12 +9,14 @@ import numpy as np
 
 from airoas.asking import PAIRS, guard, is_pair
 from airoas.behaviour import distributions, enumeration, simulation
+from airoas.belief.particles import Particles
 from airoas.compile import kernel, running
-from airoas.errors import AiroasError, ModelError
+from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.explain import COMPILER_ERRORS, explain
 from airoas.findings import Finding, Progress, Report, Told, finding
 from airoas.hooks import HOOKS
 from airoas.methods import method_problem
+from airoas.pictures import SIZE, new_figure
 from airoas.protocol import Model
 from airoas.rng import stream
 from airoas.shapes import is_number
@@ -29,14 +31,14 @@ def check(model: Any, progress: Progress | None = None) -> Report:
     """Look a model (an instance, or a class whose parameters all have defaults) over from end to end.
 
     Structure first, then a simulated run in plain Python, then distributions (`observe` against `obs_logpdf`, `step` against
-    `step_logpdf` and `successor`), then every method compiled alone, then interpreted against compiled. The first stage that
-    finds an error is the last. The statistical tests use fixed seeds; a correct model fails one of them with probability
-    below 1e-6 (`airoas.agreement`). `progress` is called with what is being done.
+    `step_logpdf` and `successor`), then every method compiled alone, then interpreted against compiled, then pictures. The first
+    stage that finds an error is the last. The statistical tests use fixed seeds; a correct model fails one of them with
+    probability below 1e-6 (`airoas.agreement`). `progress` is called with what is being done.
     """
     tell = progress or (lambda doing: None)
     kind = model if isinstance(model, type) else type(model)
     findings: list[Finding] = []
-    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _compilation):
+    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _compilation, _pictures):
         try:
             for found in stage(model, tell):  # one by one: what was found before an exception counts
                 findings += [found if isinstance(found, Finding) else finding(found, kind)]
@@ -125,6 +127,30 @@ def _compilation(model: Any, tell: Progress) -> Told:
         what = f"interpreted and compiled runs part at step {step} of a seeded walk"
         remedy = "look for the constructs named above, whole numbers beyond 2**63 and division by zero; each mode is right on its own."
         yield Finding("warning", class_place(type(model)), what, remedy)
+
+
+def _pictures(model: Any, tell: Progress) -> Told:
+    """`draw` and `text`, with a belief and without one."""
+    if not (model.has("draw") or model.has("text")):
+        return
+    tell("drawing")
+    with running("interpreted"):
+        belief = Particles.sample(model, 100, stream(0, "pictures"))
+    s = model.from_row("state", belief.states[0])
+    calls = {"draw": lambda given: model.draw(new_figure(*SIZE).subplots(), s, given), "text": lambda given: model.text(s, given)}
+    for given, remedy in ((belief, ""), (None, "the belief is None where it is not known: ask `if belief is not None` first.")):
+        for name in filter(model.has, calls):
+            try:
+                returned = guard(model, name, lambda given=given, call=calls[name]: call(given))  # type: ignore[misc]
+            except OptionError as error:
+                yield Finding("warning", place(model, name), f"was not tried: {error.problem}", error.remedy)
+            except ModelError as error:
+                yield ModelError(error.problem, remedy or error.remedy, where=error.where)
+                return
+            else:
+                if name == "text" and not isinstance(returned, str):
+                    yield ModelError(f"returns {type(returned).__name__}, not text", "return a str.", where=place(model, name))
+                    return
 
 
 def _walked(model: Any) -> np.ndarray:

@@ -60,7 +60,13 @@ HOOKS = {
             compiled=False,
         ),
         Hook("describe", (), "sizes", "the sizes of S, A and O, a number or 'continuous' each", compiled=False),
-        Hook("draw", ("axis", "s", "belief"), "nothing", "draw a state and a belief (default: a plain one)", compiled=False),
+        Hook(
+            "draw",
+            ("axis", "s", "belief"),
+            "nothing",
+            "draw state and belief, either may be None (default: a plain picture)",
+            compiled=False,
+        ),
         Hook("text", ("s", "belief"), "text", "the same for a terminal (default: the numbers)", compiled=False),
     )
 }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from airoas.errors import OptionError
+from airoas.asking import guard
+from airoas.belief.particles import Particles
+from airoas.errors import AiroasError, OptionError
 
 SIZE = (7.0, 4.6)
 MOST_PANELS = 6
@@ -30,29 +35,75 @@ def component_names(model: Any) -> tuple[str, ...]:
     return tuple(shape.record._fields) if shape.record else tuple(f"s[{place}]" for place in range(len(shape.kinds)))
 
 
-def draw(model: Any, axis: Any, s: Any, belief: Any) -> None:
-    """The model's own picture of a state and a belief, either of which may be None; without one, the first two numbers of a state."""
+@dataclass(frozen=True)
+class View:
+    """What a plain picture shows of a state: one or two of its numbers, and the range of each, the same at every step."""
+
+    axes: tuple[int, ...]
+    limits: tuple[tuple[float, float], ...]
+
+
+def view_of(episode: Any) -> View:
+    """The two numbers that the beliefs of an episode are least sure of, wide enough for states and beliefs."""
+    first = next(episode.beliefs())
+    spreads = [first.std(), *(step.std for step in episode.trace)]
+    means = [first.mean(), *(step.mean for step in episode.trace)]
+    seen = (np.array(episode.states, float), first.states[first.weights > 0.0], np.subtract(means, spreads), np.add(means, spreads))
+    axes = widest(spreads)
+    found = np.concatenate(seen)[:, axes]
+    low, high = found.min(axis=0), found.max(axis=0)
+    edge = np.where(high > low, 0.05 * (high - low), 1.0)
+    return View(axes, tuple(zip(*(limits.tolist() for limits in (low - edge, high + edge)), strict=True)))
+
+
+def widest(spreads: Any) -> tuple[int, ...]:
+    """Of standard deviations [steps, size] the two components with the largest on average, in their order."""
+    average = np.mean(spreads, axis=0)
+    return tuple(sorted(np.argsort(-average, kind="stable")[:2].tolist()))
+
+
+def draw(model: Any, axis: Any, s: Any, belief: Any, view: View | None = None) -> str:
+    """The model's own picture of a state and a belief, either of which may be None; a plain one where it has none or its own fails.
+
+    Returns why its own failed, else nothing.
+    """
     if model.has("draw"):
-        model.draw(axis, s, belief)
-        return
+        try:
+            guard(model, "draw", lambda: model.draw(axis, s, belief))
+            return ""
+        except AiroasError as error:
+            axis.clear()
+            draw_plain(model, axis, s, belief, view)
+            return f"{error} Until then a plain picture stands here."
+    draw_plain(model, axis, s, belief, view)
+    return ""
+
+
+def draw_plain(model: Any, axis: Any, s: Any, belief: Any, view: View | None = None) -> None:
+    """Two numbers of a state and a belief, or the only one: those of the view, else those that the belief is least sure of."""
     names = [_plain(name) for name in component_names(model)]
-    axis.set_xlabel(names[0])
-    if len(names) == 1:
+    axes = view.axes if view else widest([belief.std()]) if belief is not None else tuple(range(len(names)))[:2]
+    x, y = axes[0], axes[-1]
+    axis.set_xlabel(names[x])
+    if len(axes) == 1:
         axis.set_ylabel("probability per bin")
         if belief is not None:
-            axis.hist(belief.states[:, 0], bins=60, weights=belief.weights, color="#56B4E9", label="belief")
+            axis.hist(belief.states[:, x], bins=60, weights=belief.weights, color="#56B4E9", label="belief")
         if s is not None:
-            axis.axvline(float(s[0]), color="#D55E00", linewidth=2.0, label="true state")
+            axis.axvline(float(s[x]), color="#D55E00", linewidth=2.0, label="true state")
     else:
-        axis.set_ylabel(names[1])
+        axis.set_ylabel(names[y])
         if belief is not None:
-            points, weights = _merged(belief.states[:, :2], belief.weights)
+            points, weights = _merged(belief.states[:, axes], belief.weights)
             area = 4.0 + 60.0 * weights / weights.max() if len(points) < 500 else 6.0
             axis.scatter(*points.T, s=area, color="#56B4E9", alpha=0.5, linewidths=0.0, label="belief")
         if s is not None:
-            axis.scatter(
-                [float(s[0])], [float(s[1])], s=220.0, marker="*", color="#D55E00", edgecolors="white", label="true state", zorder=3
-            )
+            mark = {"s": 220.0, "marker": "*", "color": "#D55E00", "edgecolors": "white", "label": "true state", "zorder": 3}
+            axis.scatter([float(s[x])], [float(s[y])], **mark)
+    if view:
+        axis.set_xlim(view.limits[0])
+        if len(axes) == 2:
+            axis.set_ylim(view.limits[1])
     if s is not None or belief is not None:
         axis.legend(loc="best", framealpha=0.9)
 
@@ -68,11 +119,16 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def picture(model: Any, s: Any, belief: Any) -> str:
-    """A state and a belief as the address of an image that a page holds within itself."""
+def picture(model: Any, s: Any, belief: Any, view: View) -> tuple[str, str]:
+    """A state and a belief as the address of an image that a page holds within itself; and why it is a plain one, if `draw` failed."""
     figure = new_figure(*SIZE)
-    draw(model, figure.subplots(), s, belief)
-    return inline(figure)
+    remark = draw(model, figure.subplots(), s, belief, view)
+    try:
+        return inline(figure), remark
+    except Exception as error:  # text of the user's that looks like a formula, say, is read only now
+        figure = new_figure(*SIZE)
+        draw_plain(model, figure.subplots(), s, belief, view)
+        return inline(figure), f"What {type(model).__name__}.draw has drawn cannot be shown ({error}). A plain picture stands here."
 
 
 def inline(figure: Any) -> str:
@@ -92,14 +148,30 @@ def plot(episode: Any, steps: Any = None) -> Any:
     lines = -(-len(chosen) // columns)
     figure = new_figure(5.2 * columns, 3.6 * lines + 2.6)
     grid = figure.add_gridspec(lines + 1, columns, height_ratios=[3.6] * lines + [2.6])
-    states, beliefs = episode.states, episode.beliefs()
-    shown = {t: belief for t, belief in enumerate(beliefs) if t in chosen}
+    states, view = episode.states, view_of(episode)
+    shown = {t: belief for t, belief in enumerate(every_belief(episode)) if t in chosen}
     for place, t in enumerate(chosen):
         panel = figure.add_subplot(grid[place // columns, place % columns])
-        draw(episode.model, panel, states[t], shown.get(t))
+        _draw_and_tell(episode.model, panel, states[t], shown[t], view)
         panel.set_title(_plain(_heading(episode, t)), fontsize=9, loc="left")
     _course(episode, figure.add_subplot(grid[lines, :]))
     return figure
+
+
+def every_belief(episode: Any, record: list[Any] | None = None) -> Iterator[Particles]:
+    """A belief for every state; that of a terminal state, which updates nothing any more, is the one before it. record: as in `beliefs`."""
+    belief = None
+    for belief in episode.beliefs(record):
+        yield belief
+    if episode.terminated and episode.steps:
+        assert belief is not None
+        yield belief
+
+
+def _draw_and_tell(model: Any, axis: Any, s: Any, belief: Any, view: View) -> None:
+    remark = draw(model, axis, s, belief, view)
+    if remark:
+        warnings.warn(remark, stacklevel=4)
 
 
 def _heading(episode: Any, t: int) -> str:
@@ -130,11 +202,11 @@ def animate(episode: Any, path: str | PathLike[str], seconds: float = 0.6) -> No
     if not 0.02 <= seconds <= 60.0:
         raise OptionError(f"seconds is {seconds}", "show a frame for 0.02 to 60 seconds.")
     frames = []
-    states, beliefs = episode.states, iter(episode.beliefs())
-    for t, s in enumerate(states):
+    view = view_of(episode)
+    for t, (s, belief) in enumerate(zip(episode.states, every_belief(episode), strict=True)):
         figure = new_figure(*SIZE)
         axis = figure.subplots()
-        draw(episode.model, axis, s, next(beliefs, None))
+        _draw_and_tell(episode.model, axis, s, belief, view)
         earned = f"   reward so far {sum(step.reward for step in episode.trace[:t]):g}"
         axis.set_title(_plain(_heading(episode, t) + earned), fontsize=10, loc="left")
         file = io.BytesIO()

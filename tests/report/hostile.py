@@ -35,3 +35,25 @@ class Hostile(NamedTuple):
 
     def value_bounds(self, s):
         return -100.0, 0.0
+
+
+@airoas.model
+class Drawn(NamedTuple):
+    """The same with pictures that need a belief, and an end."""
+
+    noise: float = 0.05
+    discount: float = 0.9
+
+    actions, initial, observe, obs_logpdf = Hostile.actions, Hostile.initial, Hostile.observe, Hostile.obs_logpdf
+
+    def step(self, s, a, rng):
+        return (s, 0.0) if s[1] >= 2 else ((s[0] + 0.1 * rng.normal(), s[1] + 1), 1.0)
+
+    def is_terminal(self, s):
+        return s[1] >= 2
+
+    def draw(self, axis, s, belief):
+        axis.plot(belief.mean(), belief.std())
+
+    def text(self, s, belief):
+        return f"near {belief.mean()[0]}"

@@ -4,13 +4,15 @@ import io
 
 import numpy as np
 import pytest
-from hostile import IMAGE, SCRIPT, Hostile
+from hostile import IMAGE, SCRIPT, Drawn, Hostile
 from PIL import Image
 
 import airoas
+from airoas import pictures
 from airoas.cli import main
 from airoas.domains import Tiger
 from airoas.planners import AIROAS, POMCP, Decision, Random
+from airoas.report.episode import report
 from airoas.report.outline import fitted, outline
 from airoas.report.page import embedded, page
 from airoas.sheet import Sheet
@@ -80,6 +82,40 @@ def test_an_episode_as_pictures(tmp_path):
         assert moving.n_frames == 4
 
 
+def test_every_state_is_drawn_with_a_belief(tmp_path, recwarn):
+    """Its own `draw` needs one, in the terminal state too."""
+    with airoas.running("interpreted"):
+        episode = airoas.simulate(Drawn(), Random(), seed=3, filter="bootstrap", particles=50)
+        assert episode.terminated and len(list(pictures.every_belief(episode))) == len(episode.states) == 3
+        episode.plot()
+        html = report(Drawn(), Random(), seed=3, filter="bootstrap", particles=50)
+    assert not recwarn.list
+    assert "raises" not in html and "before the last step" in html
+
+
+@pytest.mark.parametrize("draw", ["axis.plot([1, 2], [1])", "axis.set_title('$\\\\frac$')"], ids=["when called", "when shown"])
+def test_a_picture_that_fails_becomes_a_plain_one_and_says_why(draw, monkeypatch):
+    failing = {}
+    exec(f"def draw(self, axis, s, belief):\n    {draw}", failing)
+    monkeypatch.setattr(Drawn, "draw", failing["draw"])
+    with airoas.running("interpreted"):
+        html = report(Drawn(), Random(), seed=3, filter="bootstrap", particles=50)
+    assert html.count("plain picture stands here") == 3 and "Drawn.draw" in html
+
+
+def test_a_plain_picture_shows_what_is_least_known():
+    class Loose:
+        trace = ()
+        states = [(0.0, 0.0, 5.0, 7.0)]
+
+        def beliefs(self):
+            yield airoas.Particles(np.array([[0.0, 0.0, 1.0, 2.0], [0.0, 0.1, 3.0, 9.0]]))
+
+    view = pictures.view_of(Loose())
+    assert view.axes == (2, 3)
+    assert view.limits[0][0] < 1.0 and view.limits[0][1] > 5.0 and view.limits[1][0] < 2.0 and view.limits[1][1] > 9.0
+
+
 def test_the_table_of_an_episode_is_escaped():
     class Names:
         """Takes every action in turn."""
@@ -121,10 +157,21 @@ def test_no_tag_begins_in_embedded_data():
 
 def test_wrong_arguments_name_the_remedy(tmp_path, capsys):
     assert main(["report", str(tmp_path / "none")]) == 2
-    assert "--out" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--out" in said and f"{tmp_path}/none holds no results" in said
     folder = tmp_path / "results"
     assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "2", "--out", str(folder)]) == 0
     assert main(["report", str(folder), "zzz"]) == 2
-    assert "no episode" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no episode" in said and f"{folder}/episodes.jsonl has the ids" in said
     assert main(["report", str(folder), "-o", str(tmp_path / "no" / "x.html")]) == 2
     assert "Give -o another file" in capsys.readouterr().err
+
+
+def test_the_page_of_an_episode_does_not_replace_that_of_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "2", "--out", "runs"]) == 0
+    key = airoas.load("runs")[0]["id"]
+    assert main(["report", "runs"]) == main(["report", "runs", key]) == 0
+    assert capsys.readouterr().out.endswith(f"report.html\nepisode-{key[:8]}.html\n")
+    assert {path.name for path in tmp_path.glob("*.html")} == {"report.html", f"episode-{key[:8]}.html"}

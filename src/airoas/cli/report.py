@@ -18,23 +18,28 @@ def add(commands: Any) -> None:
     )
     report.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out; DIR/ID is an episode of it")
     report.add_argument("id", metavar="ID", nargs="?", help="an episode: `id` of a line in episodes.jsonl, or its beginning")
-    report.add_argument("-o", "--out", default="report.html", metavar="FILE", help="(default report.html)")
+    report.add_argument("-o", "--out", metavar="FILE", help="(default report.html, or episode-ID.html with the first of an id)")
     report.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> int:
     from airoas.cli.progress import saying
-    from airoas.experiments.store import find
+    from airoas.experiments.store import SPEC, find
     from airoas.report import episode, folder
 
     place, key = Path(options.folder), options.id
-    if key is None and not place.is_dir():
+    if key is None and not place.is_dir() and place.parent.joinpath(SPEC).exists():
         place, key = place.parent, place.name
     with saying("report") as say:
-        html = folder.report(place) if key is None else episode.replay(find(place, key), say)
+        if key is None:
+            name, html = "report.html", folder.report(place)
+        else:
+            row = find(place, key)
+            name, html = f"episode-{row['id'][:8]}.html", episode.replay(row, say)
+    out = options.out or name
     try:
-        Path(options.out).write_text(html, encoding="utf-8")
+        Path(out).write_text(html, encoding="utf-8")
     except OSError as error:
-        raise OptionError(f"{options.out} cannot be written ({error.strerror})", "give -o another file.") from None
-    print(options.out)
+        raise OptionError(f"{out} cannot be written ({error.strerror})", "give -o another file.") from None
+    print(out)
     return 0

@@ -134,7 +134,9 @@ def find(folder: Path, beginning: str) -> Row:
     found = [row for key, row in latest(folder).items() if key.startswith(beginning)]
     if len(found) != 1:
         what = "no episode" if not found else f"{len(found)} episodes"
-        remedy = "episodes.jsonl has the ids." if not found else "write more of it."
+        remedy = (
+            f"{folder / EPISODES} has the ids, and the page of `airoas report {folder}` names some." if not found else "write more of it."
+        )
         raise OptionError(f"{what} of {folder} has an id that begins with {beginning!r}", remedy)
     return found[0]
 

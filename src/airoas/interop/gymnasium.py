@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from airoas.agent import Agent
+from airoas.asking import guard
 from airoas.belief.filter import DepletionWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
-from airoas.errors import ModelError, OptionError
+from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
 
@@ -90,7 +91,12 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         if self.render_mode is None:
             return None
         state = self.model.from_row("state", self._states[0])
-        return self.model.text(state, None) if self.model.has("text") else str(state)
+        if self.model.has("text"):
+            try:
+                return str(guard(self.model, "text", lambda: self.model.text(state, None)))
+            except AiroasError as error:
+                warnings.warn(f"{error} Until then the numbers stand there.", stacklevel=2)
+        return str(state)
 
     def _info(self) -> dict[str, Any]:
         state = self.model.from_row("state", self._states[0])

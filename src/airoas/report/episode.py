@@ -17,7 +17,7 @@ from airoas.episode import Episode, simulate
 from airoas.errors import OptionError
 from airoas.experiments.play import Row, find_domain, record, with_tuples
 from airoas.experiments.replay import Replayed, differences
-from airoas.pictures import component_names, picture
+from airoas.pictures import component_names, every_belief, picture, view_of
 from airoas.planners.base import Decision, Planner
 from airoas.report import figures
 from airoas.report.outline import outline
@@ -98,14 +98,15 @@ def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say:
     annealings: list[list[Annealed]] = []
     beliefs: list[dict[str, Any]] = []
     sections: list[str] = []
-    states = episode.states
-    found = episode.beliefs(annealings)
-    for t, s in enumerate(states):
-        say(f"picture {t} of {len(states) - 1}")
-        belief = next(found, None)
-        if belief is not None:
+    view = view_of(episode)
+    for t, (s, belief) in enumerate(zip(episode.states, every_belief(episode, annealings), strict=True)):
+        say(f"picture {t} of {episode.steps}")
+        ended = t == episode.steps and episode.terminated
+        if not ended:
             beliefs.append(_points(belief))
-        sections.append(_section(episode, t, picture(episode.model, s, belief)))
+        image, remark = picture(episode.model, s, belief, view)
+        told = "The belief is that before the last step: nothing is updated in a terminal state." if ended else ""
+        sections.append(_section(episode, t, image, [told, remark]))
     steps = [
         {
             "values": thought.values,
@@ -162,11 +163,12 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
     )
 
 
-def _section(episode: Episode, t: int, image: str) -> str:
+def _section(episode: Episode, t: int, image: str, remarks: list[str]) -> str:
     over = t == episode.steps
     alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
     summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t))
-    return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}"></section>'
+    notes = "".join(f'<p class="note">{escape(remark)}</p>' for remark in filter(None, remarks))
+    return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}">{notes}</section>'
 
 
 def _facts(episode: Episode, t: int) -> Iterator[tuple[str, str]]:
