@@ -289,23 +289,19 @@ def test_inexact_constructs_are_warnings(tmp_path: Path, capsys: pytest.CaptureF
 
 
 DRAWING = {
-    "text without a belief": ('f"cell {belief.mean()[0]:g}"', "text", "`if belief is not None`"),
-    "text with a belief": ("s.nothing", "text", ""),
-    "a picture without a belief": (
-        '"cell"\n\n    def draw(self, axis, s, belief):\n        axis.plot(belief.std())',
-        "draw",
-        "`if belief is",
-    ),
+    "text without a belief": ("text(self, s, belief)", 'return f"{belief.mean()}"', "`if belief is not None`"),
+    "text with a belief": ("text(self, s, belief)", "return s.nothing", ""),
+    "a picture without a belief": ("draw(self, axis, s, belief)", "axis.plot(belief.std())", "`if belief is not None`"),
 }
 
 
 @pytest.mark.parametrize("name", DRAWING)
 def test_pictures_and_text_are_tried(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put, method, remedy = DRAWING[name]
-    code, report = check_text(FINITE.replace('f"cell {s.cell}"', put), tmp_path, capsys)
+    method, body, remedy = DRAWING[name]
+    code, report = check_text(f"{CONTINUOUS}\n    def {method}:\n        {body}\n", tmp_path, capsys)
     assert code == 1
     (found,) = report["findings"]
-    assert found["where"].startswith(f"Good.{method} (")
+    assert found["where"].startswith(f"Good.{method[:4]} (")
     assert "AttributeError" in found["problem"]
     assert remedy in found["remedy"]
 
