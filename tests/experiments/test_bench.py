@@ -87,8 +87,14 @@ def test_more_episodes_are_added_and_other_experiments_refused(make_spec: Callab
     bench(make_spec(episodes=3), tmp_path, Inline)
     rows = bench(make_spec(episodes=5), tmp_path, Inline)
     assert len(rows) == len(read_rows(tmp_path)) == 5
-    for other in (make_spec("[planners.random]"), make_spec(episodes=5, more="max_steps = 2"), make_spec(episodes=5, scale="0.5")):
-        with pytest.raises(OptionError, match="holds another experiment"):
+    more = make_spec("[planners.a]\nplanner = 'tiny.py:Searching'\niterations = 6\nclever = 0.5")
+    for other, words in (
+        (make_spec("[planners.random]"), "planner a, not random"),
+        (make_spec(episodes=5, more="max_steps = 2"), "max_steps of a is None, not 2"),
+        (make_spec(episodes=5, scale="0.5"), "its scale is 1, not 0.5"),
+        (more, "iterations of a is 5, not 6"),
+    ):
+        with pytest.raises(OptionError, match=f"holds another experiment: {words}"):
             bench(other, tmp_path, Inline)
     assert len(read_rows(tmp_path)) == 5
 
@@ -114,6 +120,30 @@ def test_failed_episodes_are_rows_and_run_again_only_when_told(make_spec: Callab
     bench(spec, tmp_path, lambda: Pool(2), retry=True)
     assert len(read_rows(tmp_path)) == 14 + len(failed)
     assert len(latest(tmp_path)) == len(airoas.load(tmp_path)) == 14
+
+
+def test_failed_episodes_run_again_when_the_model_is_mended(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is mended is another model, so that no episode is run twice."""
+    source = (tiny / "tiny.py").read_text()
+    stop = "if a == 2:"
+    worse, better = (
+        source.replace(stop, f"if {when}:\n            raise ValueError('no')\n        {stop}") for when in ("a", "a and s[0] % 2")
+    )
+    command = f"run {tmp_path}/own.py:Walk random --episodes 4 --particles 50 --filter bootstrap --out {tmp_path}/out".split()
+    (tmp_path / "own.py").write_text(worse)
+    for _ in range(2):  # as it is, a failed episode stays one
+        assert main(command) == 1
+        assert len(read_rows(tmp_path / "out")) == 4
+    assert "4 of 4 episodes are there already, 4 of them failed" in capsys.readouterr().err
+    (tmp_path / "own.py").write_text(better)
+    assert main(command) == 1
+    rows = latest(tmp_path / "out")
+    assert len(read_rows(tmp_path / "out")) == 8
+    assert len(rows) == 4
+    assert 0 < sum("error" in row for row in rows.values()) < 4
+    (tmp_path / "own.py").write_text(source)
+    assert main(command) == 2  # some were finished with the model before
+    assert "has changed since" in capsys.readouterr().err
 
 
 def test_ctrl_c_stops_cleanly_and_the_command_goes_on(file: Path, tmp_path: Path) -> None:

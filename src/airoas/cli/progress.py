@@ -74,7 +74,9 @@ class _Watch:
     def _begin(self, rows: dict[str, Row]) -> None:
         earlier = sum(key in rows for key in self.of)
         if earlier:
-            self._print(f"airoas: {earlier} of {len(self.of)} episodes are there already")
+            failed = sum("error" in rows.get(key, ()) for key in self.of)
+            told = f", {failed} of them failed" if failed else ""
+            self._print(f"airoas: {earlier} of {len(self.of)} episodes are there already{told}")
         if not self.progress:
             return
         whole = self.progress.add_task("all", total=len(self.of), completed=earlier, said="compiling or loading")
