@@ -352,6 +352,22 @@ def test_the_number_of_threads_changes_nothing():
     assert len(found) == 1
 
 
+def test_what_cannot_be_does_not_become_possible():
+    """A place uniform on [0, 1] that does not move, and readings of 1.2: the posterior leans against the wall."""
+    model = Line(sd=0.1, spread=0.0)
+    places = np.random.default_rng(0).uniform(size=2000)
+    belief = Particles(np.column_stack([places, np.zeros(2000)]))
+    for k in range(4):
+        found = anneal(model, belief, 0, Seen(1.2, PLAIN), airoas.stream(k), move="ancestors")
+        belief = found.belief
+    assert found.move == "ancestors"
+    assert belief.states[:, 0].max() < 1.01
+    exact = np.linspace(0.0, 1.0, 100_001)
+    weights = np.exp(-0.5 * 4 * np.square((exact - 1.2) / 0.1))
+    mean = np.average(exact, weights=weights)
+    assert abs(belief.mean()[0] - mean) < 0.3 * math.sqrt(np.average(np.square(exact - mean), weights=weights))
+
+
 def test_a_given_scale_is_kept():
     """The proposals do not follow the cloud: at the end of a sharp bridge steps of 1 are hardly ever taken, steps of 0.01 are."""
     wide, narrow = (

@@ -224,7 +224,7 @@ def drift(model, belief, seen, action, move, beta, scale=0.5, sweeps=50, draws=4
     small = prepare_work(model, Particles(cloud.ancestors[kept]), action, seen, move, draws, options, np.empty(0), scale)
     for name in type(cloud).__annotations__:
         getattr(small.here, name)[:] = getattr(cloud, name)[kept]
-    for name in ("axes", "count", "kernel"):
+    for name in ("axes", "count", "kernel", "box"):
         getattr(small.scales, name)[:] = getattr(work.scales, name)
     small.numbers[BETA], small.numbers[PHASE] = beta, SWEEP
     before = moments(model, small.here, move)

@@ -238,6 +238,7 @@ def make_work(
         axes=continuous.copy(),
         count=np.array([c]),
         kernel=np.zeros((c, c)),
+        box=np.zeros((2, c)),
         walk=np.eye(c) * (scale or 1.0),
         noise=np.full((tape_size - 1) // 2, scale or 1.0),
         factors=np.ones(2),

@@ -39,6 +39,8 @@ class Scales(Record):
     """[1] how many, d."""
     kernel: Any
     """[c, c] Cholesky factor of the smoothing kernel's covariance (lower triangle), over the axes."""
+    box: Any
+    """[2, c] how low and how high the smoothed belief reaches, over the axes."""
     walk: Any
     """[c, c] Cholesky factor of the walk's covariance, over the axes."""
     noise: Any
@@ -53,6 +55,9 @@ class Scales(Record):
 
 
 ACCEPTED, NOISE_ACCEPTED, BAD_LIKELIHOODS, BAD_STEPS, EVALUATED = range(5)  # columns of `counts`
+
+EDGE = 5  # particles from whose distances the end of a belief is estimated
+TRIES = 100  # draws of a kernel until one lies within the belief's box
 
 CHUNK = 4096
 """Particles with a stream of their own: results do not depend on the number of threads."""
@@ -151,7 +156,8 @@ def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
     """Spread the previous belief by a shrunk normal kernel over the axes (Liu and West).
 
     Mean and covariance stay what they were; centres are c = a s + (1 - a) mean with a = sqrt(1 - h^2), the kernel's
-    covariance is h^2 times the belief's. Components that are whole numbers stay as they are.
+    covariance is h^2 times the belief's. Components that are whole numbers stay as they are. Each kernel is cut off at the
+    belief's box, so that what cannot be, as a place outside the map, does not become possible.
     """
     n, d = len(cloud.ancestors), scales.count[0]
     squares = 0.0
@@ -159,6 +165,7 @@ def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
         squares += cloud.weights[i] * cloud.weights[i]
     width = min(1.0, math.pow(4.0 / (d + 2.0), 1.0 / (d + 4.0)) * math.pow(squares, 1.0 / (d + 4.0)))
     fit(cloud.ancestors, cloud.weights, scales, scales.kernel, width)
+    fit_box(cloud.ancestors, cloud.weights, scales)
     shrink = math.sqrt(max(0.0, 1.0 - width * width))
     mean = scales.scratch[0, 0]
     for i in range(n):
@@ -169,7 +176,55 @@ def smooth(cloud: Cloud, scales: Scales, rng: Any) -> None:
         for i in range(n):
             cloud.centres[i, axis] = shrink * cloud.ancestors[i, axis] + (1.0 - shrink) * mean[k]
             cloud.ancestors[i, axis] = cloud.centres[i, axis]
-    add_normals(cloud.ancestors, 0, n, scales, scales.kernel, 1.0, rng)
+    for i in range(n):
+        if cloud.weights[i] > 0.0:
+            _draw_within(cloud, i, scales, rng)
+
+
+def _draw_within(cloud: Cloud, i: int, scales: Scales, rng: Any) -> None:
+    """Draw ancestor i from its kernel, cut off at the box; its centre where that does not succeed."""
+    for _ in range(TRIES):
+        add_normals(cloud.ancestors, i, i + 1, scales, scales.kernel, 1.0, rng)
+        if is_within(cloud.ancestors, i, scales):
+            return
+        for k in range(scales.count[0]):
+            cloud.ancestors[i, scales.axes[k]] = cloud.centres[i, scales.axes[k]]
+
+
+def is_within(rows: Any, i: int, scales: Scales) -> bool:
+    """Whether row i lies within the belief's box."""
+    inside = True
+    for k in range(scales.count[0]):
+        x = rows[i, scales.axes[k]]
+        inside = inside and scales.box[0, k] <= x <= scales.box[1, k]
+    return inside
+
+
+@apart
+def fit_box(rows: Any, weights: Any, scales: Scales) -> None:
+    """The box becomes that of the particles, and a little more where they thin out slowly."""
+    for k in range(scales.count[0]):
+        for side in range(2):
+            scales.box[side, k] = _end(rows, weights, scales.axes[k], 2.0 * side - 1.0)
+
+
+def _end(rows: Any, weights: Any, axis: int, sign: float) -> float:
+    """Where a belief ends: as far beyond its outermost particle as that lies beyond the fifth that differs.
+
+    At a wall particles are dense and the distance is next to nothing; in a tail it is as long as the tail.
+    """
+    outermost = reached = math.inf
+    for rank in range(EDGE):
+        nearest = -math.inf
+        for i in range(len(rows)):
+            x = sign * rows[i, axis]
+            if weights[i] > 0.0 and nearest < x < reached:
+                nearest = x
+        if nearest > -math.inf:
+            reached = nearest
+        if rank == 0:
+            outermost = reached
+    return sign * (2.0 * outermost - reached)
 
 
 @apart

@@ -23,6 +23,7 @@ from airoas.belief.cloud import (
     Scales,
     add_normals,
     copy_particle,
+    is_within,
 )
 from airoas.belief.tape import INTEGER, NORMAL, UNIFORM, tape
 from airoas.link import apart
@@ -203,7 +204,8 @@ def ancestors_and_noise(
             copy_particle(spare, i, cloud, i)
         add_normals(spare.ancestors, lo, hi, scales, scales.walk, scales.factors[0], rng)
         for i in range(lo, hi):
-            spare.log_weights[i] = _kernel_log_density(spare, i, scales) - _kernel_log_density(cloud, i, scales)
+            gain = _kernel_log_density(spare, i, scales) - _kernel_log_density(cloud, i, scales)
+            spare.log_weights[i] = gain if is_within(spare.ancestors, i, scales) else -math.inf
         _run_again(model, cloud, spare, lo, hi, a, o, beta, scales, rng)
         accept(cloud, spare, lo, hi, True, scales, ACCEPTED, rng)
     if len(scales.noise) > 0:
@@ -219,7 +221,7 @@ def _run_again(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any,
     """Run the simulator on proposed ancestors and tapes and add the gain in likelihood to their log ratios."""
     for i in range(lo, hi):
         ancestor = model.read_state(spare.ancestors, i)
-        if model.is_terminal(ancestor):
+        if spare.log_weights[i] == -math.inf or model.is_terminal(ancestor):
             spare.log_weights[i] = -math.inf
             continue
         s, _ = model.step(ancestor, a, tape(rng, spare.tapes, i))
