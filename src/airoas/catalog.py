@@ -62,6 +62,7 @@ PLANNERS = {
     "pomcp": ("pomcp", "POMCP"),
     "pomcpow": ("pomcpow", "POMCPOW"),
     "qmdp": ("qmdp", "QMDP"),
+    "pbvi": ("pbvi", "PBVI"),
     "random": ("random", "Random"),
 }
 

@@ -14,7 +14,7 @@ from airoas.experiments.pool import Inline, Pool
 from airoas.experiments.reading import parse
 from airoas.experiments.replay import differences
 
-SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp")]
+SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp", "pbvi")]
 TEXT = """
 episodes = {episodes}
 max_steps = 6
@@ -31,7 +31,7 @@ def test_rows_are_the_same_for_any_number_of_processes_and_on_dask() -> None:
     text = (
         TEXT.format(episodes=4)
         + "".join(f"[planners.{name}]\niterations = 40\n" for name in SEARCHING)
-        + "[planners.qmdp]\n[planners.random]\n"
+        + "[planners.qmdp]\n[planners.pbvi]\n[planners.random]\n"
     )
     spec = parse(text)
     expected = repeatable(all_rows(spec, Inline()))

@@ -14,7 +14,7 @@ from test_bounded_tree import content
 import airoas
 from airoas import Particles, stream
 from airoas.errors import OptionError
-from airoas.planners import AIROAS, ARDESPOT, POMCP, POMCPOW, QMDP, AdaOPS, Random
+from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, Random
 
 CONTINUOUS = {
     "airoas": AIROAS(iterations=20, particles=30, max_depth=6),
@@ -32,6 +32,7 @@ FINITE = {
     "adaops": AdaOPS(iterations=30, min_particles=40),
     "ardespot": ARDESPOT(iterations=30, scenarios=100, regularisation=0.0),
     "qmdp": QMDP(),
+    "pbvi": PBVI(),
     "pomcp": POMCP(iterations=3000, c=10.0, max_depth=20, estimate="random"),
     "pomcpow": POMCPOW(iterations=3000, c=10.0, max_depth=20, estimate="random"),
     "random": Random(),
@@ -40,7 +41,7 @@ BOUNDED = {"airoas", "airoas literal", "airoas none", "airoas by steps", "adaops
 BEACON = Beacon()
 SPREAD = Particles.sample(BEACON, 400, stream(0))
 ALL = [("finite", name) for name in FINITE] + [("continuous", name) for name in CONTINUOUS]
-SEARCHES = [case for case in ALL if case[1] not in ("qmdp", "random")]
+SEARCHES = [case for case in ALL if case[1] not in ("qmdp", "pbvi", "random")]
 over_all = pytest.mark.parametrize(("kind", "name"), ALL)
 over_choosers = pytest.mark.parametrize(("kind", "name"), [case for case in ALL if case[1] != "random"])
 over_searches = pytest.mark.parametrize(("kind", "name"), SEARCHES)
@@ -129,7 +130,7 @@ def test_one_step_problem(kind: str, name: str) -> None:
     for belief, action, value in cases:
         decision = CONTINUOUS[name].plan(model, belief, stream(0)) if kind == "continuous" else FINITE[name].plan(model, belief, stream(0))
         assert decision.action == action
-        sampled = 1e-6 if name in BOUNDED or name == "qmdp" else 0.5  # 0.9 of 40 particles is 36 of them
+        sampled = 1e-6 if name in BOUNDED or name in ("qmdp", "pbvi") else 0.5  # 0.9 of 40 particles is 36 of them
         assert decision.value == pytest.approx(value, abs=sampled if name != "ardespot" else 0.011)
         if name in BOUNDED:
             assert decision.stats.stop == "gap"
@@ -190,7 +191,7 @@ def test_one_action(name: str) -> None:
 @pytest.mark.parametrize("name", FINITE)
 def test_hundred_actions(name: str) -> None:
     decision = FINITE[name].plan(walk(actions=100), Particles([[2.0]]), stream(0))
-    if name in BOUNDED or name == "qmdp":
+    if name in BOUNDED or name in ("qmdp", "pbvi"):
         assert decision.action == 0
         assert decision.value == pytest.approx(4.0, abs=1e-6)
     elif name != "random":

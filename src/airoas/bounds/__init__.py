@@ -1,7 +1,7 @@
 """Bounds on the value of a belief, found from the model alone: `find_bounds(model)` picks the best pair that it allows."""
 
 from airoas.bounds.enumeration import Enumeration, enumerate_model
-from airoas.bounds.find import NAMED, find_bounds
+from airoas.bounds.find import NAMED, find_bounds, find_plans
 from airoas.bounds.part import ILLEGAL, Bounds
 from airoas.bounds.values import blind_values, fib_q_values, mdp_q_values, mdp_values
 
@@ -14,6 +14,7 @@ __all__ = [
     "enumerate_model",
     "fib_q_values",
     "find_bounds",
+    "find_plans",
     "mdp_q_values",
     "mdp_values",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds import fitted, part, simulated
+from airoas.bounds import fitted, part, point_based, simulated
 from airoas.bounds.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
 from airoas.bounds.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
@@ -30,6 +30,7 @@ fixed action east and the value of the fully observable problem."""
 LOWER = {
     "auto": "the best that the model allows",
     "plans": "its own plans (`plan_values`)",
+    "pbvi": "plans that look (point-based value iteration), finite models with few observations",
     "blind": "each action for ever, finite models",
     "fixed:ACTION": "one action for ever, finite models",
     "value_bounds": "its own bound",
@@ -80,6 +81,11 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     return _found[key]
 
 
+def find_plans(model: Any, progress: Callable[[str], None] | None = None) -> dict[str, np.ndarray]:
+    """What `airoas.bounds.point_based.solve` finds for the model, from disk where it was found before."""
+    return _Finder(model, progress or (lambda doing: None)).plans
+
+
 def _pair(spec: Any) -> tuple[Any, Any]:
     if isinstance(spec, str):
         known: dict[str, tuple[Any, Any]] = {"auto": ("auto", "auto"), **NAMED}
@@ -124,9 +130,13 @@ class _Finder:
             return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
         if side == "rollout":
             checked_discount(model)
-            return simulated.rollouts(model)
+            return simulated.rollouts(model, kept(model, side, lambda: simulated.estimate_rollouts(model)))
         if side in ("grid", "simulated"):
             return self._estimated(side)[0]
+        if side == "pbvi":
+            found = self.plans
+            first = tuple(int(a) for a in found["few_first"])
+            return Part(side, part.table_row, part.Table(values=found["few"]), len(first), first, bool(found["exact"]))
         action = None if side == "blind" else _action(model, side.removeprefix("fixed:"))
         arrays = kept(model, side, lambda: self._repeated(action))
         first = tuple(int(a) for a in arrays["first"])
@@ -159,6 +169,16 @@ class _Finder:
     def _table(self) -> Enumeration:
         self.tell("enumerating states")
         return enumerate_model(self.model)
+
+    @functools.cached_property
+    def plans(self) -> dict[str, np.ndarray]:
+        """Of point-based value iteration."""
+
+        def solve() -> dict[str, np.ndarray]:
+            repeated = self._repeated(None)
+            return point_based.solve(self.model, self._table, repeated["values"], repeated["first"], self.tell)
+
+        return kept(self.model, "pbvi", solve)
 
     def _repeated(self, action: int | None) -> dict[str, np.ndarray]:
         """Each action for ever that is legal everywhere, or one; without any, the worst that can happen."""
@@ -198,7 +218,7 @@ class _Finder:
         if side == "grid":
             return self._fitted
         checked_discount(self.model)
-        return simulated.estimate(self.model)
+        return simulated.parts(self.model, kept(self.model, side, lambda: simulated.estimate(self.model, self.tell)))
 
     @functools.cached_property
     def _fitted(self) -> tuple[Part, Part]:

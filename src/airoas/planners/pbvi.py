@@ -1,0 +1,78 @@
+"""PBVI: point-based value iteration beforehand, no search. At a belief, the first action of the plan that is worth most there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.particles import Particles, _checked
+from airoas.bounds.find import find_plans
+from airoas.bounds.point_based import write_out
+from airoas.compile import kernel
+from airoas.errors import OptionError
+from airoas.planners.base import Decision, Stats, legal_actions, prepare
+from airoas.rng import Rng
+
+
+@dataclass(frozen=True)
+class PBVI:
+    """The best of many plans that were worked out beforehand. For finite models with few observations."""
+
+    def fits(self, model: Any) -> str | None:
+        """Why this planner cannot plan for the model, or None."""
+        try:
+            write_out(_checked(model))
+        except OptionError as error:
+            return f"PBVI needs a small finite model: {error}"
+        return None
+
+    def prepare(self, model: Any) -> None:
+        """Compile and find the plans now."""
+        if model in _plans:
+            return
+        belief = Particles(np.zeros((1, len(_checked(model).shapes.state.kinds))))
+        found = find_plans(model)
+        prepare(model, belief)
+        _sum_values.prepare(model, found["values"], belief.states, belief.weights, np.zeros(len(found["first"])))
+        while len(_plans) >= _KEPT:
+            _plans.pop(next(iter(_plans)))
+        _plans[model] = found
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        begun = time.perf_counter()
+        is_new = model not in _plans
+        self.prepare(model)
+        found = _plans[model]
+        preparation = time.perf_counter() - begun if is_new else 0.0
+        actions, alive = legal_actions(model, belief)
+        if not alive:
+            action = int(actions[rng.integer(len(actions))])
+            return Decision(action, 0.0, stats=Stats("terminal", time.perf_counter() - begun - preparation, preparation=preparation))
+        worth = np.zeros(len(found["first"]))
+        _sum_values(model, found["values"], belief.states, belief.weights, worth)
+        worth[~np.isin(found["first"], (*actions, -1))] = -np.inf
+        value = float(worth.max())
+        first = int(found["first"][worth.argmax()])
+        action = first if first >= 0 else int(actions[rng.integer(len(actions))])
+        sound = bool(found["exact"])
+        notes = {"plans": len(worth), "sound": sound}
+        stats = Stats("done", time.perf_counter() - begun - preparation, preparation=preparation, notes=notes)
+        return Decision(action, value, lower=value if sound else float("nan"), stats=stats)
+
+
+_plans: dict[Any, dict[str, np.ndarray]] = {}
+_KEPT = 8  # models
+
+
+@kernel
+def _sum_values(model: Any, values: Any, states: Any, weights: Any, sums: Any) -> None:
+    """The value of each plan at a belief: weighted sums over its live states."""
+    for i in range(len(states)):
+        s = model.read_state(states, i)
+        if weights[i] > 0.0 and not model.is_terminal(s):
+            row = values[model.index(s)]
+            for k in range(len(sums)):
+                sums[k] += weights[i] * row[k]
