@@ -126,6 +126,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 BAD = {
     "unknown command": ("frob", "frob"),
+    "a command misspelt": ("tabel runs", "Did you mean `table`? See `airoas --help`."),
+    "a deadline": ("run tiger random --deadline 0.1", "Did you mean `--seconds`? See `airoas run --help`."),
+    "an option misspelt": ("run tiger random --epsodes=3", "Did you mean `--episodes`? See `airoas run --help`."),
+    "a part of an option": ("run tiger airoas --iterations 5 --set depht=3", "Did you mean `max_depth`?"),
+    "the beginning of a domain": ("run tag- random", "Did you mean `tag-modified`?"),
+    "a family of domains": (
+        "run light-dark random",
+        "Did you mean `light-dark-0.5`, `light-dark-1.0`, `light-dark-2d` or `light-dark-2d-continuous`?",
+    ),
+    "report of nothing": ("report nosuch", "nosuch holds no results"),
     "unknown domain": ("run tigr random", "Did you mean `tiger`?"),
     "unknown planner": ("run tiger rndom", "Did you mean `random`?"),
     "no planner": ("run tiger", "PLANNER"),

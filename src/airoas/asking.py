@@ -116,6 +116,8 @@ class Asker:
             return self._judged(hook, parts[0], returned)
         if not is_pair(returned):
             raise self._problem(hook, f"returns {returned!r}, not a pair", f"return {PAIRS[name]} from every branch.")
+        if parts[0] == "state" and not isinstance(returned[0], tuple):
+            raise self._problem(hook, f"returns {returned!r}, whose first part is not a state", f"return {PAIRS[name]} from every branch.")
         return tuple(self._judged(hook, part, value) for part, value in zip(parts, returned, strict=True))
 
     def _problem(self, hook: Hook, problem: str, remedy: str) -> ModelError:

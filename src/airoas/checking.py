@@ -101,7 +101,7 @@ def _constructs(model: Any, tell: Progress) -> Iterator[Finding]:
     made = model.native().made
     written = functions_in(type(model))
     for found in constructs(type(model), [written[name] for name in (*made.functions, *made.properties) if name in written]):
-        yield Finding("error" if found.is_error else "warning", found.where, found.problem, found.remedy)
+        yield Finding("error" if found.is_error else "note", found.where, found.problem, found.remedy)
 
 
 def _compilation(model: Any, tell: Progress) -> Told:

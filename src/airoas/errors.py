@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+
 
 class AiroasError(Exception):
     """Base of every error raised on purpose; catch this one to catch them all.
@@ -34,6 +38,9 @@ class OptionError(AiroasError, ValueError):
 class ModelError(AiroasError):
     """A model does not keep the protocol; `where` names the method and, where known, file and line."""
 
+    def __init__(self, problem: str, remedy: str, *, where: str = "") -> None:
+        super().__init__(rounded(problem), remedy, where=where)
+
 
 class CompileError(ModelError):
     """A model's method cannot be compiled to native code."""
@@ -49,7 +56,7 @@ class BeliefDepleted(BeliefError):  # noqa: N818 - a state of affairs that calle
     def __init__(self, belief: object, action: object, observation: object) -> None:
         self.belief, self.action, self.observation = belief, action, observation
         super().__init__(
-            f"no particle explains observation {observation!r} after action {action!r}",
+            rounded(f"no particle explains observation {observation!r} after action {action!r}"),
             "use more particles, filter='exact' where the model allows it, or check that observe and obs_logpdf agree.",
         )
 
@@ -59,3 +66,26 @@ class BeliefDepleted(BeliefError):  # noqa: N818 - a state of affairs that calle
 
 class StoredDataError(AiroasError):
     """A file written earlier is damaged or not ours."""
+
+
+_LONG_NUMBER = re.compile(r"\d+\.\d{7,}(?:e[+-]?\d+)?")
+
+
+def rounded(text: str) -> str:
+    """The text with at most six digits in its numbers."""
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """ "did you mean `x`? " where known names begin like that, or one is close, or a part of one; else nothing."""
+    known = list(known)
+    meant = [other for other in known if len(name) > 2 and other.startswith(name)]
+    if not meant:
+        alike = {other: max(_likeness(name, part) for part in (other, *re.split("[-_]", other))) for other in known}
+        meant = sorted((other for other in known if alike[other] >= 0.6), key=lambda other: -alike[other])[:1]
+    words = [f"`{other}`" for other in meant]
+    return f"did you mean {' or '.join(filter(None, (', '.join(words[:-1]), words[-1])))}? " if meant else ""
+
+
+def _likeness(name: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()

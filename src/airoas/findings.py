@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from airoas.errors import AiroasError
+from airoas.errors import AiroasError, rounded
 from airoas.explain import plain_types
 from airoas.structure import class_place
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong (an error) or may surprise (a warning)."""
+    """One thing that is wrong (an error), may be (a warning), or is good to know (a note)."""
 
     level: str
     where: str
@@ -34,7 +33,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """No errors; warnings are allowed."""
+        """No errors; warnings and notes are allowed."""
         return not any(finding.level == "error" for finding in self.findings)
 
     def __str__(self) -> str:
@@ -47,13 +46,10 @@ class Report:
         return json.dumps({"model": self.model, "ok": self.ok, "findings": [asdict(finding) for finding in self.findings]})
 
 
-_LONG_NUMBER = re.compile(r"\d+\.\d{7,}(?:e[+-]?\d+)?")
-
-
 def finding(error: AiroasError, kind: type | None = None) -> Finding:
     """An error as a finding, in words that do not depend on the compiler."""
     where = error.where or (class_place(kind) if kind else "")
-    return Finding("error", where, _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", plain_types(error.problem)), error.remedy)
+    return Finding("error", where, rounded(plain_types(error.problem)), error.remedy)
 
 
 Told = Iterator[AiroasError | Finding]

@@ -262,6 +262,8 @@ def _find_shapes(self: Any) -> Shapes:
     pair = plain.step(s, a, rng)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ModelError(f"returns {pair!r}", "return (next_state, reward).", where=place(self, "step"))
+    if not isinstance(pair[0], tuple):
+        raise ModelError(f"returns {pair!r}, whose first part is not a state", "return (next_state, reward).", where=place(self, "step"))
     arrived = Shape.of(pair[0], place(self, "step"))
     if arrived.record is not state.record or len(arrived.kinds) != len(state.kinds):
         raise ModelError(

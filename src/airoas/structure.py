@@ -15,14 +15,8 @@ from typing import Any, NamedTuple
 
 from airoas import content
 from airoas.errors import ModelError
+from airoas.errors import suggest as suggest
 from airoas.hooks import FINITE, HOOKS, PLANS, REQUIRED, Hook
-
-
-def suggest(name: str, known: Any) -> str:
-    """ "did you mean `x`? " where a known name is close, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`? " if close else ""
-
 
 _NAMEDTUPLE_OWN = {"_make", "_replace", "_asdict", "_fields", "_field_defaults", "_fields_defaults", "_user_class"}
 
@@ -165,6 +159,18 @@ class Construct(NamedTuple):
 
 _INEXACT = {"hypot", "gamma", "lgamma", "expm1", "log1p", "cbrt", "dist", "fsum"}
 _INEXACT_NUMPY = {"exp", "log", "power", "log2", "log10", "sin", "cos", "tan", "tanh", "arctan2", "sum", "dot", "square"}
+_INSTEAD = {
+    "`math.hypot`": "write `math.sqrt(x * x + y * y)`",
+    "`hypot`": "write `math.sqrt(x * x + y * y)`",
+    "`** 2`": "write `x * x` for `x ** 2`",
+    "`** 3`": "write `x * x * x` for `x ** 3`",
+    "`** 0.5`": "write `math.sqrt(x)` for `x ** 0.5`",
+    "`numpy.square`": "write `x * x`",
+    "`numpy.power`": "write `x ** y`",
+    "`numpy.arctan2`": "write `math.atan2`",
+    "`numpy.sum`": "write a loop",
+    "`numpy.dot`": "write a loop",
+}
 _RANDOM = ("random", "numpy.random", "secrets")
 
 
@@ -185,19 +191,20 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
             if what.startswith("draws"):
                 yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", True)
             else:
-                remedy = "write x * x for x ** 2, and functions of `math`; or accept it, each mode is right on its own."
+                instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
+                remedy = f"{instead} where that matters; each mode is right on its own." if instead else "each mode is right on its own."
                 yield Construct(where, f"{what} may differ in the last bit between interpreted and compiled runs", remedy, False)
 
 
 def _telling(function: types.FunctionType) -> Iterator[tuple[str, int]]:
     for code in content.codes(function.__code__):
-        line, constant = code.co_firstlineno, False
+        line, constant = code.co_firstlineno, None  # the constant on top of the stack
         root = ""  # the module that the value on top of the stack is, or comes from
         for instruction in dis.get_instructions(code):
             position = instruction.positions
             line = position.lineno if position is not None and position.lineno is not None else line
-            if instruction.opname == "BINARY_OP" and instruction.argrepr.startswith("**") and constant:
-                yield "a constant power", line
+            if instruction.opname == "BINARY_OP" and instruction.argrepr.startswith("**") and constant is not None:
+                yield f"`** {constant}`", line
             name = str(instruction.argval) if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") else ""
             if name and root in _RANDOM:
                 yield f"draws from `{root}`, so that a seed does not repeat it", line
@@ -215,4 +222,4 @@ def _telling(function: types.FunctionType) -> Iterator[tuple[str, int]]:
                 root = ""
             else:
                 root = f"{root}.{name}" if root and name else ""
-            constant = instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT")
+            constant = instruction.argval if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT") else None

@@ -5,19 +5,40 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import re
 import sys
 import warnings
 from typing import Any
 
-from airoas.errors import OptionError
+from airoas.errors import OptionError, suggest
+
+MEANT = {"--deadline": "--seconds", "--time": "--seconds", "--timeout": "--seconds", "--budget": "--seconds", "--trials": "--iterations"}
+"""Options that people look for under another name."""
 
 
 class Parser(argparse.ArgumentParser):
     """Errors in one line, with what to do."""
 
-    def error(self, message: str) -> Any:
-        print(f"airoas: {message}. See `{self.prog} --help`.", file=sys.stderr)
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuses here what it does not know, so that the message is of the command at hand."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            name, known = rest[0].partition("=")[0], [option for option in self._option_string_actions if option.startswith("--")]
+            meant = MEANT.get(name, "")
+            near = f"Did you mean `{meant}`? " if meant in known else _capital(suggest(name, known)) if name.startswith("-") else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}", near)
+        return found, rest
+
+    def error(self, message: str, near: str = "") -> Any:
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if choice:
+            near = _capital(suggest(choice[1], re.findall(r"[\w-]+", choice[2])))
+        print(f"airoas: {message}. {near}See `{self.prog} --help`.", file=sys.stderr)
         raise SystemExit(2)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def positive(text: str) -> int:
