@@ -19,7 +19,7 @@ from airoas.compile import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
-from airoas.sheet import Sheet, numbers
+from airoas.sheet import Sheet, named, numbers
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,10 @@ class Episode:
 
     def sheet(self) -> Sheet:
         """A row for each step."""
-        title = f"{self.model}, seed {self.seed}, {self.filter} filter, start {numbers(self.start)}"
-        table = Sheet(title, ("step", "action", "observation", "reward", "belief mean", "belief sd", "ESS", "plan ms"))
+        title = f"{self.model}, seed {self.seed}, {self.filter} filter, start {named(self.start)}"
+        names = getattr(self.start, "_fields", ())
+        of = f" of {', '.join(names)}" if names else ""
+        table = Sheet(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
         for t, step in enumerate(self.trace):
             seen = (numbers(step.observation), f"{step.reward:g}", numbers(step.mean), numbers(step.std))
             table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))

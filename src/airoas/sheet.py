@@ -27,6 +27,11 @@ class Sheet:
         cells = [[row[place] for row in self.rows if row[place].strip()] for place in range(len(self.columns))]
         return [bool(column) and all(_FIGURE.match(cell) for cell in column) for column in cells]
 
+    def trimmed(self) -> Sheet:
+        """The same without the columns in which every cell is empty."""
+        kept = [place for place in range(len(self.columns)) if any(row[place].strip() for row in self.rows)]
+        return Sheet(self.title, tuple(self.columns[k] for k in kept), [tuple(row[k] for k in kept) for row in self.rows], self.notes)
+
     def text(self, width: int | None = None) -> str:
         """For a terminal, as wide as that, or `width` characters."""
         from rich.console import Console
@@ -68,3 +73,9 @@ def _spaced(cell: str) -> str:
 def numbers(values: Any) -> str:
     """A few figures side by side."""
     return " ".join(f"{float(x):.4g}" for x in values)
+
+
+def named(values: Any) -> str:
+    """Figures with the names of what they are, where the tuple has names."""
+    fields = getattr(values, "_fields", None)
+    return ", ".join(f"{name} {float(x):.4g}" for name, x in zip(fields, values, strict=True)) if fields else numbers(values)

@@ -103,6 +103,8 @@ def test_opening_a_node_of_the_tree_changes_what_is_shown(browser, episode):
 
 
 def test_values_annealing_and_axes(browser, episode):
+    from playwright.sync_api import expect
+
     page = opened(browser, episode)
     page.wait_for_selector("#values .yaxislayer-above text")
     names = page.locator("#values .yaxislayer-above text").all_text_contents()
@@ -115,6 +117,8 @@ def test_values_annealing_and_axes(browser, episode):
     page.locator("#step").fill(str(annealed))
     assert page.locator("#annealing .scatterlayer .trace").count() == 2
     assert page.locator("#belief .trace").count() == 2  # before and after
+    expect(page.locator("#values .modebar-group").first).to_have_css("opacity", "0")  # until the mouse is there
+    assert page.locator("#all").evaluate("element => element.scrollWidth - element.clientWidth") == 0
     page.select_option("#y", "probability")
     page.wait_for_selector("#belief .barlayer .trace")
     closed(page)
@@ -139,20 +143,37 @@ def test_a_folder_of_results(browser, tmp_path, capsys):
     folder = tmp_path / "<b>results"
     assert main(["run", "tiger", "random", "--episodes", "3", "--max-steps", "3", "--out", str(folder)]) == 0
     lines = (folder / "episodes.jsonl").read_text().splitlines()
-    failed = json.loads(lines[-1])
-    (folder / "episodes.jsonl").write_text("\n".join([*lines[:-1], json.dumps(failed | {"error": f"{SCRIPT}{IMAGE}"}), ""]))
+    first, failed = json.loads(lines[0]), json.loads(lines[-1])
+    first |= {"stops": ["deadline"] * 3, "times": first["times"] | {"plan": [1.2345] * 3}}  # as a timed search would have left it
+    failing = [json.dumps(failed | {"error": f"{SCRIPT}{IMAGE}"} | other) for other in ({}, {"id": "0"}, {"id": "1", "error": "else"})]
+    (folder / "episodes.jsonl").write_text("\n".join([json.dumps(first), *lines[1:-1], *failing, ""]))
     assert main(["report", str(folder), "-o", str(tmp_path / "folder.html")]) == 0
     page = opened(browser, tmp_path / "folder.html")
     text = page.inner_text("main")
-    assert "return ± SEM" in text and SCRIPT in text and str(folder) in text
+    assert "return ± SEM" in text and text.count(SCRIPT) == 1 and f"airoas report '{folder}' {first['id']}" in text
+    assert "reference" not in text and "failed" in text  # no column without a figure
+    assert page.locator(".errors tbody tr td:first-child").all_inner_texts() == ["2", "1"]
     assert page.evaluate("[...document.images].every((image) => image.naturalWidth > 300)")
     closed(page)
-    done = json.loads(lines[0])["id"]
-    assert main(["report", f"{folder}/{done}", "-o", str(tmp_path / "one.html")]) == 0
+    assert main(["report", f"{folder}/{first['id']}", "-o", str(tmp_path / "one.html")]) == 0
     page = opened(browser, tmp_path / "one.html")
     assert "The same as recorded, to the last bit." in page.inner_text("main")
+    facts = page.inner_text("section.step:not([hidden]) dl")
+    assert "nan" not in facts and "0 nodes" not in facts and "deadline" in facts and "1234.5 ms" in facts
+    assert "tiger 1" in facts or "tiger 0" in facts  # the number with its name
     assert "No tree" in page.inner_text("#tree-note") and page.is_visible("#belief .trace")
     closed(page)
     capsys.readouterr()
     assert main(["report", str(folder), failed["id"]]) == 2
     assert SCRIPT in capsys.readouterr().err
+
+
+def test_only_failed_episodes(browser, tmp_path, capsys):
+    assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "3", "--out", str(tmp_path / "out")]) == 0
+    rows = [json.loads(line) | {"error": "no such step"} for line in (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()]
+    (tmp_path / "out" / "episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "failed.html")]) == 0
+    page = opened(browser, tmp_path / "failed.html")
+    assert page.locator("h2").all_inner_texts() == ["Failed episodes", "What was asked"]
+    assert page.locator(".errors tbody tr").count() == 1 and page.locator("img").count() == 0
+    closed(page)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from airoas.belief.annealed import Annealed
 from airoas.belief.particles import Particles
 from airoas.catalog import make_planner
 from airoas.episode import Episode, simulate
-from airoas.errors import OptionError
+from airoas.errors import OptionError, rounded
 from airoas.experiments.play import Row, find_domain, record, with_tuples
 from airoas.experiments.replay import Replayed, differences
 from airoas.pictures import component_names, every_belief, picture, view_of
@@ -23,9 +24,10 @@ from airoas.report import figures
 from airoas.report.outline import outline
 from airoas.report.page import page
 from airoas.rng import Rng
-from airoas.sheet import numbers
+from airoas.sheet import named
 
 MOST_PARTICLES = 1000
+NOTHING = "–"  # noqa: RUF001 - stands where there is no number
 MOST_NODES, MOST_NODES_IN_ALL, FEWEST_NODES = 1500, 40_000, 150
 
 Say = Callable[[str], None]
@@ -59,11 +61,11 @@ class Recorder:
         if decision.tree is None:
             return Thought(None, None, f"No tree: the decision came without a search (stopped by: {decision.stats.stop}).")
         found = outline(decision.tree, self.most)
-        shown = len(found.entries)
-        if shown < self.most:
-            remark = f"All {shown} nodes are shown."
+        shown = f"{found.beliefs} belief nodes (histories) and {len(found.entries) - found.beliefs} actions"
+        if len(found.entries) < self.most:
+            remark = f"All {shown} are shown."
         else:
-            remark = f"Of a tree with {decision.stats.nodes} belief nodes, the {shown} nodes are shown in which most of the search went."
+            remark = f"Of {decision.stats.nodes} belief nodes those are shown in which most of the search went: {shown}."
         return Thought(figures.values(decision), figures.icicle(found), f"{remark} Width: {found.measure}.")
 
 
@@ -78,8 +80,21 @@ def replay(row: Row, say: Say) -> str:
     recorder = Recorder(planner, nodes_for(row["steps"]), say)
     episode = simulate(model, recorder, row["seed"], **settings)
     departed = differences(row, record(episode))
-    note = " ".join(f"Not the same as recorded: {sentence}." for sentence in departed) or "The same as recorded, to the last bit."
-    return write(episode, recorder.thoughts, f"{row['planner']} on {row['domain']}", note, say)
+    if departed:
+        note = f"Not the same as recorded, so that the model or airoas has changed since: {rounded('; '.join(departed))}."
+    else:
+        note, episode = "The same as recorded, to the last bit.", as_recorded(episode, row)
+    title = " on ".join(Path(row[key]).name for key in ("planner", "domain"))  # file.py:Model without its folder
+    return write(episode, recorder.thoughts, title, note, say)
+
+
+def as_recorded(episode: Episode, row: Row) -> Episode:
+    """The episode with the times and the stops of its row: run once more, a timed search is stopped by the trials that it had."""
+    trace = []
+    for step, stop, seconds in zip(episode.trace, row["stops"], row["times"]["plan"], strict=True):
+        stats = replace(step.decision.stats, stop=stop, seconds=seconds)
+        trace.append(replace(step, decision=replace(step.decision, stats=stats)))
+    return replace(episode, trace=tuple(trace))
 
 
 def report(model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000, max_steps: int | None = None) -> str:
@@ -106,7 +121,7 @@ def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say:
             beliefs.append(_points(belief))
         image, remark = picture(episode.model, s, belief, view)
         told = "The belief is that before the last step: nothing is updated in a terminal state." if ended else ""
-        sections.append(_section(episode, t, image, [told, remark]))
+        sections.append(_section(episode, t, belief, image, [told, remark]))
     steps = [
         {
             "values": thought.values,
@@ -119,7 +134,8 @@ def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say:
     ]
     whole = [kind != "float" for kind in episode.model.shapes.state.kinds]
     names = component_names(episode.model)
-    data = {"components": names, "whole": whole, "axes": _axes(beliefs), "beliefs": beliefs, "steps": steps}
+    unsure = [place for place in view.axes if any(len(set(belief["columns"][place])) > 1 for belief in beliefs)]
+    data = {"components": names, "whole": whole, "axes": unsure or view.axes[:1], "beliefs": beliefs, "steps": steps}
     remarks = [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
@@ -143,13 +159,6 @@ def _points(belief: Particles) -> dict[str, Any]:
     return {"columns": columns, "weights": [float(f"{w:.3g}") for w in weights], "note": remark}
 
 
-def _axes(beliefs: list[dict[str, Any]]) -> list[int]:
-    """The first two components that any belief is unsure of: the ones to look at first."""
-    width = len(beliefs[0]["columns"])
-    unsure = [place for place in range(width) if any(len(set(belief["columns"][place])) > 1 for belief in beliefs)]
-    return (unsure or [0])[:2]
-
-
 def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
     if not annealed:
         return "Not annealed: " + (
@@ -163,32 +172,34 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
     )
 
 
-def _section(episode: Episode, t: int, image: str, remarks: list[str]) -> str:
+def _section(episode: Episode, t: int, belief: Particles, image: str, remarks: list[str]) -> str:
     over = t == episode.steps
     alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
-    summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t))
+    summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t, belief))
     notes = "".join(f'<p class="note">{escape(remark)}</p>' for remark in filter(None, remarks))
     return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}">{notes}</section>'
 
 
-def _facts(episode: Episode, t: int) -> Iterator[tuple[str, str]]:
+def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, str]]:
     yield "step", f"{t} of {episode.steps}"
-    yield "state", numbers(episode.states[t])
+    yield "state", named(episode.states[t])
+    around = zip(component_names(episode.model), belief.mean(), belief.std(), strict=True)
+    yield "belief, mean ± sd", ", ".join(f"{name} {mean:.4g} ± {sd:.3g}" for name, mean, sd in around)
     if t == episode.steps:
         yield "the end", "terminal state reached" if episode.terminated else "step limit reached"
         yield "discounted return", f"{episode.discounted_return:.4g}"
         return
     step = episode.trace[t]
-    decision = step.decision
+    decision, stats = step.decision, step.decision.stats
     yield "action", episode.action_name(step.action)
-    yield "then seen", numbers(step.observation)
+    yield "then seen", named(step.observation)
     yield "reward", f"{step.reward:g}"
-    yield "value of the plan", f"{decision.value:.4g}"
+    yield "value of the plan", NOTHING if math.isnan(decision.value) else f"{decision.value:.4g}"
     if not math.isnan(decision.lower + decision.upper):
         yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"
-    yield "search", f"{decision.stats.trials} trials, {decision.stats.nodes} nodes, depth {decision.stats.depth}"
-    yield "stopped by", decision.stats.stop
-    yield "plan time", f"{1e3 * decision.stats.seconds:.1f} ms"
+    yield "search", f"{stats.trials} trials, {stats.nodes} belief nodes, depth {stats.depth}" if stats.nodes else NOTHING
+    yield "stopped by", "no search" if stats.stop == "done" else stats.stop
+    yield "plan time", f"{1e3 * stats.seconds:.1f} ms"
     if step.rescue:
         yield "filter", step.rescue
 

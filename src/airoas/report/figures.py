@@ -66,7 +66,7 @@ def values(decision: Decision) -> Figure | None:
         "xaxis": {"title": {"text": title}},
         "yaxis": {"tickvals": at, "ticktext": [label(branch.name) for branch in found], "automargin": True, "zeroline": False},
         "showlegend": False,
-        "height": max(220, 90 + 24 * len(at)),
+        "height": max(230, 108 + 24 * len(at)),
     }
     return _figure(traces, layout)
 
@@ -122,13 +122,13 @@ def temperatures(annealed: list[Annealed]) -> Figure | None:
         "xaxis": {"title": {"text": "stage"}, "dtick": max(1, len(found.betas) // 8)},
         "yaxis": {"range": [-0.03, 1.06]},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        "height": 260,
+        "height": 280,
     }
     return _figure([betas, accepted], layout)
 
 
 def _figure(traces: list[Any], layout: dict[str, Any]) -> Figure:
-    figure = graphs().Figure(traces, {"margin": {"l": 40, "r": 16, "t": 16, "b": 46}} | layout)
+    figure = graphs().Figure(traces, {"margin": {"l": 40, "r": 16, "t": 34, "b": 46}} | layout)
     figure.layout.template = None  # light or dark is the reader's choice
     plain: Figure = figure.to_plotly_json()
     return plain

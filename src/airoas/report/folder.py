@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from shlex import quote
 
 from airoas.experiments.play import Row
 from airoas.experiments.plot import figures
@@ -21,36 +22,40 @@ MOST_ERRORS = 20
 def report(folder: Path) -> str:
     """The page of a folder of results."""
     spec, rows = of_folder(folder), latest(folder)
-    parts = [f'<div class="wide">{sheet.html()}</div>' for sheet in sheets(spec, rows)]
-    parts += [
-        "<h2>Plots</h2>",
-        *(f'<p><img alt="{escape(name)}" src="{inline(figure)}"></p>' for name, figure in figures(spec, rows).items()),
-    ]
-    parts += ["<h2>Episodes</h2>", f'<div class="wide">{_episodes(spec, rows, folder).html()}</div>', *_errors(rows)]
+    parts = [f'<div class="wide">{sheet.trimmed().html()}</div>' for sheet in sheets(spec, rows)]
+    if any("error" not in row for row in rows.values()):
+        plots = (f'<p><img alt="{escape(name)}" src="{inline(figure)}"></p>' for name, figure in figures(spec, rows).items())
+        parts += ["<h2>Plots</h2>", *plots, "<h2>Episodes</h2>", f'<div class="wide commands">{_episodes(spec, rows, folder).html()}</div>']
+    parts += _errors(rows)
     parts.append(f"<h2>What was asked</h2><pre>{escape(spec.text)}</pre>")
     return page(spec.title or folder.name, parts)
 
 
 def _episodes(spec: Spec, rows: dict[str, Row], folder: Path) -> Sheet:
-    """The worst, the middle and the best episode of each cell."""
-    table = Sheet("", ("domain", "planner", "episode", "discounted return", "steps", "seed", "id"))
+    """The worst, the middle and the best episode of each cell, each with the command that shows it."""
+    table = Sheet("", ("domain", "planner", "episode", "discounted return", "steps", "seed", "step by step"))
     for cell in spec.cells:
         done = sorted((rows[key] for key in cell.ids if key in rows and "error" not in rows[key]), key=lambda row: row["discounted_return"])
         places = dict(zip((0, len(done) - 1, len(done) // 2), ("worst", "best", "middle"), strict=True)) if done else {}
         for place in sorted(places):
             row = done[place]
-            found = (places[place], f"{row['discounted_return']:.4g}", str(row["steps"]), str(row["seed"]), row["id"])
+            command = f"airoas report {quote(str(folder))} {row['id']}"
+            found = (places[place], f"{row['discounted_return']:.4g}", str(row["steps"]), str(row["seed"]), command)
             table.rows.append((cell.domain, cell.label, *found))
-    table.notes.append(f"One of them step by step, with belief and search tree: airoas report {folder} ID -o episode.html")
+    table.notes.append("The command makes a page of the episode, several MB large, with belief and search tree at every step.")
     return table
 
 
 def _errors(rows: dict[str, Row]) -> list[str]:
+    """What went wrong, equal errors together."""
     failed = [row for row in rows.values() if "error" in row]
     if not failed:
         return []
-    table = Sheet("", ("id", "domain", "planner", "error"))
-    table.rows += [(row["id"], row["domain"], row["planner"], row["error"]) for row in failed[:MOST_ERRORS]]
-    if len(failed) > MOST_ERRORS:
-        table.notes.append(f"and {len(failed) - MOST_ERRORS} more")
+    kinds: dict[tuple[str, ...], list[Row]] = {}
+    for row in failed:
+        kinds.setdefault((Path(row["domain"]).name, Path(row["planner"]).name, row["error"]), []).append(row)
+    table = Sheet("", ("episodes", "the first id", "domain", "planner", "error"))
+    table.rows += [(str(len(found)), found[0]["id"], *kind) for kind, found in [*kinds.items()][:MOST_ERRORS]]
+    if len(kinds) > MOST_ERRORS:
+        table.notes.append(f"and {len(kinds) - MOST_ERRORS} more errors")
     return [f'<h2>Failed episodes</h2><div class="wide errors">{table.html()}</div>']

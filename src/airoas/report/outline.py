@@ -37,6 +37,14 @@ class Outline:
     measure: str = ""
     """What a size counts."""
 
+    @property
+    def beliefs(self) -> int:
+        """How many of the entries are beliefs (histories); the others are actions."""
+        even: list[bool] = []
+        for entry in self.entries:  # a parent stands before its children
+            even.append(entry.parent < 0 or not even[entry.parent])
+        return sum(even)
+
 
 def outline(tree: Any, most: int) -> Outline:
     """The `most` nodes of the largest size, each with everything above it."""
@@ -44,7 +52,7 @@ def outline(tree: Any, most: int) -> Outline:
         sizes = _sizes(tree)
         total = len(tree) + int(tree.columns.counts[BRANCHES])
         scaled = "" if tree.weighted else "; bounds below the root are those of its share, as seen from the root"
-        return _grow(_Bounded(tree.root, sizes), most, total, f"nodes in and below{scaled}")
+        return _grow(_Bounded(tree.root, sizes), most, total, f"beliefs and actions in and below{scaled}")
     return _grow(_Visited(tree.root), most, 0, "visits")
 
 

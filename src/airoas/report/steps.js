@@ -5,7 +5,7 @@ const at = (id) => document.getElementById(id);
 const slider = at("step");
 const PROBABILITY = "probability";
 // nothing leaves the page: plotly's buttons for its own servers are off
-const CONFIG = { responsive: true, displaylogo: false, showSendToCloud: false, showEditInChartStudio: false, plotlyServerURL: "" };
+const CONFIG = { responsive: true, displayModeBar: "hover", displaylogo: false, showSendToCloud: false, showEditInChartStudio: false, plotlyServerURL: "" };
 const BEFORE = "#8a94a0", AFTER = "#3b8fd0";
 
 // plotly reads some HTML in titles
@@ -15,7 +15,8 @@ function show(id, figure, note) {
   at(id).hidden = !figure;
   at(`${id}-note`).textContent = note;
   if (!figure) { Plotly.purge(at(id)); return; }
-  const layout = { ...figure.layout, template: data.templates[theme.name], paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" };
+  const clear = "rgba(0,0,0,0)", modebar = { bgcolor: clear, color: BEFORE, activecolor: AFTER };
+  const layout = { ...figure.layout, template: data.templates[theme.name], paper_bgcolor: clear, plot_bgcolor: clear, modebar };
   Plotly.react(at(id), structuredClone(figure.data), layout, CONFIG);
 }
 
@@ -57,7 +58,7 @@ function showBelief(t) {
     return { title: { text: escaped(data.components[place]) }, ...(few ? { dtick: 1 } : {}) };
   };
   const layout = {
-    barmode: data.whole[at("x").value] ? "group" : "overlay", height: 360, margin: { l: 50, r: 16, t: 16, b: 46 }, showlegend: true,
+    barmode: data.whole[at("x").value] ? "group" : "overlay", height: 360, margin: { l: 50, r: 16, t: 34, b: 46 }, showlegend: true,
     legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, xaxis: title("x"), yaxis: title("y"),
   };
   show("belief", traces.length ? { data: traces, layout } : null, traces.length ? notes.join(". ") : "The episode is over.");
