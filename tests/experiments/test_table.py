@@ -14,12 +14,15 @@ import pytest
 
 import airoas
 from airoas.cli import main
+from airoas.errors import OptionError
 from airoas.experiments.bench import bench
+from airoas.experiments.load import join
 from airoas.experiments.plot import draw
 from airoas.experiments.pool import Inline
 from airoas.experiments.reading import parse
 from airoas.experiments.render import FORMATS, as_csv, escape, render
 from airoas.experiments.spec import Spec
+from airoas.experiments.store import Store
 from airoas.experiments.table import differences, figures, sheets
 
 THREE = """
@@ -202,3 +205,34 @@ def test_plot_names_its_files(make_spec: Callable[..., Spec], tmp_path: Path, ca
     assert main(["plot", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'plots' / 'returns.png'}\n"
     assert (tmp_path / "plots" / "returns.png").exists()
+
+
+def test_several_folders_are_compared_as_one(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As if one experiment had held them all; names that are taken get their folder, equal cells are one, other models are refused."""
+
+    def keep(folder: str, planners: str, **more: Any) -> dict[str, dict[str, Any]]:
+        spec = make_spec(planners, **{key: value for key, value in more.items() if key != "model"})
+        rows = invented(spec, model=more.get("model", "one"))
+        with Store(tmp_path / folder) as store:
+            store.describe(spec.text)
+            for row in rows.values():
+                store.append(row)
+        return rows
+
+    one = "[planners.{}]\nplanner = 'tiny.py:Searching'\niterations = {}\n"
+    first, second = keep("first", one.format("a", 5)), keep("second", one.format("b", 7))
+    keep("again", one.format("a", 5), episodes=9)
+    keep("other", one.format("a", 6))
+    keep("changed", one.format("c", 8), model="two")
+    spec, rows = join([tmp_path / name for name in ("first", "second")])
+    assert rows == first | second
+    whole = make_spec(one.format("a", 5) + one.format("b", 7))
+    assert figures(spec, rows) == figures(whole, rows)
+    assert differences(spec, rows) == differences(whole, rows)
+    spec, rows = join([tmp_path / name for name in ("first", "again", "other")])
+    assert [(cell.label, len(cell.seeds)) for cell in spec.cells] == [("a", 9), (f"a ({tmp_path}/other)", 6)]
+    assert len(rows) == 9 + 6
+    with pytest.raises(OptionError, match="is another model in"):
+        join([tmp_path / "first", tmp_path / "changed"])
+    assert main(["table", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
+    assert "a - b" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`airoas table`: what the episodes of a folder say."""
+"""`airoas table`: what the episodes of a folder say, or of several side by side."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Any
 
 
 def add(commands: Any) -> None:
-    table = commands.add_parser("table", help="the results in a folder", description="Means, paired differences and times of a folder.")
-    table.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out")
+    about = "Means, paired differences and times of a folder, or of several as one."
+    table = commands.add_parser("table", help="the results in folders, compared", description=about)
+    table.add_argument("folders", metavar="DIR", nargs="+", help="what `bench` or `run` got as --out")
     table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text", help="(default text)")
     table.add_argument("--differences", action="store_true", help="with csv: the paired differences instead of the means")
     table.set_defaults(command=_table)
 
 
 def _table(options: argparse.Namespace) -> int:
-    from airoas.experiments.reading import of_folder
+    from airoas.experiments.load import join
     from airoas.experiments.render import as_csv, render
-    from airoas.experiments.store import latest
     from airoas.experiments.table import differences, figures, sheets
 
-    folder = Path(options.folder)
-    spec, rows = of_folder(folder), latest(folder)
+    spec, rows = join([Path(folder) for folder in options.folders])
     if options.format == "csv":
         print(as_csv((differences if options.differences else figures)(spec, rows)))
     else:
