@@ -1,8 +1,15 @@
-"""README and examples tell the truth: snippets run, outputs repeat, and every command, link and method named exists."""
+"""README and examples tell the truth: snippets run, outputs repeat, and every command, link and method named exists.
 
+`python tests/test_readme.py` writes what command and script print now into README.
+"""
+
+import contextlib
+import io
+import os
 import re
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -114,3 +121,24 @@ def test_every_method_named_is_one():
 def test_versions_agree():
     assert f"\nversion: {airoas.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\n## [{airoas.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def fill(folder):
+    """Write what is printed now into README."""
+    (folder / "my_model.py").write_text(MODEL, encoding="utf-8")
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    (command,) = re.findall(r"^\$ airoas (run .*)\n", CONSOLE, re.MULTILINE)
+    printed = [io.StringIO() for _ in range(2)]
+    with contextlib.redirect_stdout(printed[0]):
+        main(shlex.split(command))
+    with contextlib.redirect_stdout(printed[1]):
+        exec(compile(SCRIPT, "README.md", "exec"), {"__name__": "__main__"})
+    console = f"{CONSOLE.partition(command)[0]}{command}\n{printed[0].getvalue()}"
+    text = README.replace(CONSOLE, console).replace(f"```text\n{PRINTED}", f"```text\n{printed[1].getvalue()}")
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        fill(Path(temporary))

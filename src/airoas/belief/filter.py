@@ -46,8 +46,9 @@ def update(model: Any, belief: Particles, action: Any, observation: Any, rng: Rn
     "bootstrap" simulates every particle, multiplies its weight by the likelihood and resamples systematically when the
     effective sample size falls below N/2; particles that had terminated get weight zero, since the episode would have
     ended. "annealed" is the same while the observation is mild and moves the particles toward it where it is sharp (see
-    `anneal`). "exact" uses the model's closed form or enumeration. A filter that loses all its particles is rescued with
-    a DepletionWarning where that is possible, else BeliefDepleted is raised.
+    `anneal`). "exact" uses the model's closed form or enumeration. "auto", which `simulate` and `Agent` take by default, is
+    "exact" where the model allows it, else "annealed". A filter that loses all its particles is rescued with a
+    DepletionWarning where that is possible, else BeliefDepleted is raised.
     """
     posterior, rescue = update_and_tell(_checked(model), belief, action, observation, rng, choose_method(model, method))
     if rescue:
