@@ -117,11 +117,13 @@ def test_failed_episodes_are_rows_and_run_again_only_when_told(make_spec: Callab
     failed = [row["id"] for row in rows.values() if "error" in row]
     assert failed
     assert bench(spec, tmp_path, Inline) == rows  # Inline would die
-    bench(spec, tmp_path, lambda: Pool(2), retry=True)
+    with pytest.warns(UserWarning, match=f"failed episodes that are run again: {len(failed)}"):
+        bench(spec, tmp_path, lambda: Pool(2), retry=True)
     assert len(read_rows(tmp_path)) == 14 + len(failed)
     assert len(latest(tmp_path)) == len(airoas.load(tmp_path)) == 14
 
 
+@pytest.mark.filterwarnings("always:failed episodes")
 def test_failed_episodes_run_again_when_the_model_is_mended(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is mended is another model, so that no episode is run twice."""
     source = (tiny / "tiny.py").read_text()
@@ -137,6 +139,7 @@ def test_failed_episodes_run_again_when_the_model_is_mended(tiny: Path, tmp_path
     assert "4 of 4 episodes are there already, 4 of them failed" in capsys.readouterr().err
     (tmp_path / "own.py").write_text(better)
     assert main(command) == 1
+    assert "failed episodes that are run again: 4" in capsys.readouterr().err
     rows = latest(tmp_path / "out")
     assert len(read_rows(tmp_path / "out")) == 8
     assert len(rows) == 4

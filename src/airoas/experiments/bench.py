@@ -37,6 +37,8 @@ def bench(
         store.describe(spec.text)
         tasks = missing(spec, store.rows, retry)
         watch(None, store.rows)
+        if again := sum(task["id"] in store.rows for task in tasks):
+            warnings.warn(f"failed episodes that are run again: {again}", stacklevel=2)
         if tasks:
             with contextlib.closing(runner()) as running:
                 for row in run([task | (extra or {}) for task in tasks], running):
