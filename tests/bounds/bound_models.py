@@ -188,3 +188,25 @@ class Wide(NamedTuple):
 
     def obs_logpdf(self, o, s, a):
         return -0.5 * (o[0] - s[0]) * (o[0] - s[0]) - 0.5 * math.log(2.0 * math.pi)
+
+
+@airoas.model
+class Noise(NamedTuple):
+    """A number that stays and pays 1 or -1, by its sixth digit."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("one", "other")
+
+    def initial(self, rng):
+        return (rng.uniform(),)
+
+    def step(self, s, a, rng):
+        return s, 1.0 if (math.floor(1e6 * s[0]) + a) % 2 == 0 else -1.0
+
+    def observe(self, s, a, rng):
+        return (s[0] + rng.normal(),)
+
+    def obs_logpdf(self, o, s, a):
+        return -0.5 * (o[0] - s[0]) * (o[0] - s[0]) - 0.5 * math.log(2.0 * math.pi)

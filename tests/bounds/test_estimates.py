@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from bound_models import Plain, Wide
+from bound_models import Noise, Plain, Wide
 
 import airoas
 from airoas import Particles
-from airoas.bounds import find_bounds
+from airoas.bounds import find, find_bounds, simulated, store
+from airoas.bounds.forest import TREES, find_leaves, grow, learn
 from airoas.bounds.part import over_states
 from airoas.domains import LightDark
 
@@ -35,30 +36,76 @@ def test_a_grid_comes_close_to_the_closed_form():
     assert walk_and_stop == {0, 1, 2}
 
 
-def test_four_continuous_components_are_simulated():
+def test_a_forest_finds_what_counts_and_stays_within_what_it_saw():
+    """Six components of which the difference of two counts: 97 % of the variance on states that it has not seen."""
+    draw = np.random.default_rng(0)
+    states, others = draw.normal(size=(8000, 6)), draw.normal(size=(2000, 6))
+    seen, unseen = (10.0 * np.tanh(rows[:, 1:2] - rows[:, 4:5]) for rows in (states, others))
+    forest = grow(states, seen, 6, airoas.stream(0))
+    leaves = np.zeros((8000, TREES), np.int64)
+    find_leaves(forest, states, leaves)
+    learn(forest, leaves, seen, np.zeros(len(forest.cut)))
+    found = np.zeros((2000, TREES), np.int64)
+    find_leaves(forest, others, found)
+    values = forest.values[found, 0].sum(axis=1)
+    assert np.mean((values - unseen[:, 0]) ** 2) < 0.03 * unseen.var()
+    assert seen.min() <= values.min() and values.max() <= seen.max()
+    counts = np.bincount(leaves[:, 0])
+    assert counts[counts > 0].min() >= 6
+
+
+def test_four_continuous_components_are_learned():
+    """ "take" pays 10 times the sum if repeated, "wait" nothing: both plans and the best of them are known."""
     model = Wide()
     bounds = find_bounds(model)
-    assert (bounds.lower, bounds.upper, bounds.sound, bounds.by_action) == ("simulated plans", "simulated best", False, False)
-    assert bounds.first_actions.tolist() == [-1, 0, 1]
-    rows = np.array([[0.3, -0.2, 0.1, 0.4]])
-    plans, upper = evaluated(model, bounds, rows)
-    assert plans[0, 1] == pytest.approx(0.6 / (1.0 - model.discount), rel=0.011)  # certain rewards, cut at 1 %
-    assert plans[0, 2] == 0.0
-    assert 0.0 < plans[0, 0] < plans[0, 1]
-    assert upper[0, 0] > plans[0].max()
+    assert (bounds.lower, bounds.upper, bounds.sound, bounds.by_action) == ("simulated plans", "simulated mdp", False, False)
+    assert sorted(bounds.first_actions.tolist()) == [0, 1]
+    states = np.random.default_rng(1).normal(size=(2000, 4))
+    plans, upper = evaluated(model, bounds, states)
+    take, wait = (plans[:, bounds.first_actions.tolist().index(a)] for a in range(2))
+    value = 10.0 * states.sum(axis=1)
+    assert (wait == 0.0).all()  # certain, so that no margin is taken off
+    assert (take <= value).mean() > 0.8 and abs(take - value).mean() < 0.4 * value.std()
+    best = np.maximum(value, 0.0)
+    assert (upper[:, 0] >= best).mean() > 0.75 and abs(upper[:, 0] - best).mean() < 0.2 * value.std()
+    lower, above = bounds.at(model, Particles(states), airoas.stream(0))
+    assert lower <= 0.0 < best.mean() < above
     with pytest.raises(airoas.OptionError, match="too many components, for a grid"):
         find_bounds(model, ("grid", "grid"))
 
 
-def test_rollouts_are_averaged_and_estimated():
+def test_what_cannot_be_learned_gets_a_margin():
+    """Rewards of 1 and -1 that look like chance in the state: means would be 0, and wrong by 10 everywhere."""
+    model = Noise()
+    bounds = find_bounds(model, ("simulated", "simulated"))
+    plans, upper = evaluated(model, bounds, Particles.sample(model, 500, airoas.stream(5)).states)
+    assert plans.max(axis=1).mean() < -5.0
+    assert upper == pytest.approx(10.0, rel=0.02)  # the better action is always known: that is learned
+
+
+def test_rollouts_are_learned_and_estimated():
+    """Uniform actions in LightDark: not above their mean return by more than chance, a margin below it where rewards jump."""
     model = LightDark()
     bounds = find_bounds(model, ("rollout", "qmdp"))
     assert (bounds.lower, bounds.sound, bounds.first_actions.tolist()) == ("rollout", False, [-1])
-    state = np.array([[0.0, 0.0]])
-    several = np.array([evaluated(model, bounds, np.repeat(state, 200, axis=0))[0]])
-    # a run stops at once with probability 1/3; -10 .. 10 in each, so 8 runs averaged spread less than one
-    assert several.std() < 0.5 * 10.0
-    assert len(np.unique(several)) > 10
+    for y in (0.3, 1.6, 5.2, 8.4):
+        runs = simulated._returns(
+            model, np.array([[y, 0.0]]).repeat(4000, axis=0), [(simulated.POLICY, 0, simulated.POLICY)], airoas.stream(1)
+        )
+        found = evaluated(model, bounds, np.array([[y, 0.0]]))[0][0, 0]
+        assert runs.mean() - 6.0 < found < runs.mean() + 4.0 * runs.std() / np.sqrt(4000)
+
+
+def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
+    """The same bounds, in seconds; and a model that cannot be compiled is learned from with less."""
+    monkeypatch.setattr(store, "folder", lambda: None)
+    belief = Particles.sample(Wide(), 10, airoas.stream(3))
+    compiled = find_bounds(Wide()).at(Wide(), belief, airoas.stream(1))
+    monkeypatch.setattr(find, "_found", {})
+    with airoas.running("interpreted"):
+        assert find_bounds(Wide()).at(Wide(), belief, airoas.stream(1)) == compiled
+        below, above = simulated.parts(Wide(), simulated.estimate(Wide(), lambda _: None))
+    assert len(below.data.cut) < 1000 and len(above.data.cut) < 1000
 
 
 def test_interpreted_equals_compiled():

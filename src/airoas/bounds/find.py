@@ -15,7 +15,7 @@ from airoas.bounds import fitted, part, point_based, simulated
 from airoas.bounds.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
 from airoas.bounds.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
-from airoas.bounds.store import kept
+from airoas.bounds.store import kept, learned
 from airoas.bounds.values import blind_values, checked_discount, fib_q_values, mdp_q_values
 from airoas.errors import OptionError
 from airoas.structure import suggest
@@ -36,7 +36,7 @@ LOWER = {
     "value_bounds": "its own bound",
     "rollout": "mean return of `rollout_action`, an estimate",
     "grid": "plans on a grid, an estimate",
-    "simulated": "mean returns of plans, an estimate",
+    "simulated": "returns of plans, learned from simulation, an estimate",
 }
 UPPER = {
     "auto": "the best that the model allows",
@@ -45,7 +45,7 @@ UPPER = {
     "mdp": "value of the fully observable problem, finite models",
     "value_bounds": "its own bound",
     "grid": "Q on a grid, an estimate",
-    "simulated": "the best of simulated returns, an estimate",
+    "simulated": "value of the fully observable problem, learned from simulation, an estimate",
 }
 _QUIET = 2.0  # seconds
 _MOST_FOUND = 32  # kept in memory
@@ -130,7 +130,7 @@ class _Finder:
             return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
         if side == "rollout":
             checked_discount(model)
-            return simulated.rollouts(model, kept(model, side, lambda: simulated.estimate_rollouts(model)))
+            return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
         if side in ("grid", "simulated"):
             return self._estimated(side)[0]
         if side == "pbvi":
@@ -215,10 +215,12 @@ class _Finder:
         return shape_of(self.model)
 
     def _estimated(self, side: str) -> tuple[Part, Part]:
-        if side == "grid":
-            return self._fitted
+        return self._fitted if side == "grid" else self._simulated
+
+    @functools.cached_property
+    def _simulated(self) -> tuple[Part, Part]:
         checked_discount(self.model)
-        return simulated.parts(self.model, kept(self.model, side, lambda: simulated.estimate(self.model, self.tell)))
+        return simulated.parts(self.model, learned(self.model, "simulated", lambda: simulated.estimate(self.model, self.tell)))
 
     @functools.cached_property
     def _fitted(self) -> tuple[Part, Part]:
@@ -227,7 +229,7 @@ class _Finder:
             problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
             raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
         grid, visited = self._grid
-        arrays = kept(model, "grid", lambda: fitted.estimate(model, grid, visited, self.tell))
+        arrays = learned(model, "grid", lambda: fitted.estimate(model, grid, visited, self.tell))
         evaluate = interpolation(len(model.shapes.state.kinds))
         first = tuple(int(a) for a in arrays["first"])
         return (

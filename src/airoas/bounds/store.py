@@ -19,6 +19,8 @@ import numpy as np
 
 from airoas import __version__
 from airoas.cache import folder, read, write
+from airoas.compile import mode, running
+from airoas.errors import CompileError
 
 WORTH_KEEPING = 0.2
 """Seconds of work; what took less is not stored."""
@@ -36,6 +38,19 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
     if path and time.perf_counter() - start > WORTH_KEEPING:
         _save(path, arrays)
     return arrays
+
+
+def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The same for what millions of simulated steps teach. They run compiled also where a search is interpreted, for the same
+    arrays; a model that cannot be compiled is simulated as it is."""
+
+    def fast() -> dict[str, np.ndarray]:
+        if mode() == "interpreted":
+            with contextlib.suppress(CompileError), running("compiled"):
+                return compute()
+        return compute()
+
+    return kept(model, what, fast)
 
 
 def _path(model: Any, what: str) -> Path | None:

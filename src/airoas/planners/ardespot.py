@@ -46,7 +46,7 @@ from airoas.planners.bounded_tree import (
     set_first,
     set_plain,
 )
-from airoas.planners.branching import add_values, is_legal, plan_bound, same_row, upper_bound
+from airoas.planners.branching import LOOK, add_values, is_legal, plan_bound, same_row, upper_bound
 from airoas.planners.view import BeliefTree
 
 
@@ -212,10 +212,12 @@ def ardespot_by(evaluate: Any) -> Kernel:
         tree.plain[c] = upper
 
     def simulate(model: Any, tree: Tree, work: Scenarios, b: int, a: int, rng: Any) -> tuple[int, float]:
-        """Run every scenario of a node one step: groups of equal observations, and the sum of rewards."""
+        """Run every scenario of a node one step: groups of equal observations (-1 where time is up), and the sum of rewards."""
         groups, total, size = 0, 0.0, tree.size[b]
         width = len(work.values)
         for i in range(size):
+            if b > 0 and i % LOOK == LOOK - 1 and is_late(tree):
+                return -1, 0.0
             row = tree.place[b] + i
             rng.reseed(work.seed[0], int(tree.weights[row]), tree.depth[b])
             s, r = model.step(model.read_state(tree.states, row), a, rng)
@@ -245,6 +247,8 @@ def ardespot_by(evaluate: Any) -> Kernel:
         if not has_room(tree, size, 0, size):
             return MEMORY
         groups, total = simulate(model, tree, work, b, a, rng.local())
+        if groups < 0:
+            return DEADLINE
         first, row = tree.counts[NODES], tree.counts[ROWS]
         for g in range(groups):
             c = add_node(tree, ba, tree.depth[b] + 1, work.counts[g] / size, 0.0, 0.0)

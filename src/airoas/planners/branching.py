@@ -39,6 +39,7 @@ from airoas.planners.bounded_tree import (
 )
 
 TOGETHER = 16  # observations that are weighed at a time; between two such lots the clock is read
+LOOK = 32  # particles that are simulated between two looks at the clock
 
 
 class Branching(Record):
@@ -225,6 +226,8 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
             work.sums[j] = 0.0
         states, weights = own_particles(tree, b)
         for i in range(len(weights)):
+            if b > 0 and i % LOOK == LOOK - 1 and is_late(tree):
+                return DEADLINE
             evaluate(model, work.bounds, model.read_state(states, i), rng, work.values, 0)
             add_values(work.sums, weights[i], work.values, 0)
         set_bounds(tree, b, max(tree.lower[b], plan_bound(work.sums, plans)), tree.upper[b])
@@ -251,8 +254,6 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
         for a in range(model.n_actions):
             if not is_legal(model, tree, work.allowed, b, a):
                 continue
-            if b > 0 and is_late(tree):  # at the root there is always an action to answer
-                return DEADLINE
             steps.reseed(work.seed[0], tree.key[b], 2 * a)
             sight.reseed(work.seed[0], tree.key[b], 2 * a + 1)
             for j in range(width):
@@ -260,6 +261,8 @@ def open_by(evaluate: Any, by_action: bool) -> Any:
             reward = 0.0
             states, weights = own_particles(tree, b)
             for i in range(len(weights)):
+                if b > 0 and i % LOOK == 0 and is_late(tree):  # at the root there is always an action to answer
+                    return DEADLINE
                 s, r = model.step(model.read_state(states, i), a, steps)
                 reward += weights[i] * r
                 if not model.is_terminal(s):
@@ -293,6 +296,9 @@ def branch_by(evaluate: Any) -> Any:
         states, weights = own_particles(tree, b)
         after, alive_weights = successors(tree, ba, size)
         for i in range(len(weights)):
+            if i % LOOK == LOOK - 1 and is_late(tree):
+                tree.counts[ROWS] = tree.successors[ba]
+                return DEADLINE
             s, r = model.step(model.read_state(states, i), a, steps)
             reward += weights[i] * r
             model.write_state(after, i, s)
