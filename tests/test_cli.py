@@ -237,6 +237,19 @@ def test_list_names_domains_and_planners(capsys: pytest.CaptureFixture[str]) -> 
     assert "rock-sample-11-11" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("default")
+def test_run_says_where_there_was_no_time_to_search(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--episodes", "1", "--max-steps", "2", "--json"]
+    assert main(["run", "tiger", "adaops", "--seconds", "1e-9", *options]) == 0
+    captured = capsys.readouterr()
+    assert "airoas: adaops on tiger: no search within the time in 100 % of the decisions. Give it more time" in captured.err
+    assert (json.loads(captured.out.splitlines()[-1])["trials_mean"], "trials per decision" in captured.out) == (0.0, True)
+    assert main(["run", "tiger", "adaops", "--iterations", "3", *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert 0.0 < json.loads(captured.out.splitlines()[-1])["trials_mean"] <= 3.0
+
+
 def test_run_ends_with_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "tiger", "random", "--episodes", "5", "--max-steps", "3", "--seed", "2", "--show", "--json"]) == 0
     captured = capsys.readouterr()

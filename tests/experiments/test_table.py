@@ -60,6 +60,8 @@ def invented(spec: Spec, seed: int = 0, **more: Any) -> dict[str, dict[str, Any]
                 "success": episode % 2 == 0,
                 "wrong_stop": episode % 4 == 1,
                 "rescues": 0,
+                "stops": ["deadline", "gap"],
+                "trials": [30, 0],
                 "times": {"plan": [0.01, 0.03], "overshoot": [0.0, 0.001], "update": [0.1, 0.1]},
             } | more
     return rows
@@ -77,6 +79,7 @@ def test_figures_are_those_of_the_rows(make_spec: Callable[..., Spec]) -> None:
     assert (records[0]["success"], records[0]["wrong_stop"]) == (0.5, 0.25)
     assert records[0]["plan_seconds_mean"] == pytest.approx(0.02)
     assert records[0]["overshoot_ms_max"] == pytest.approx(1.0)
+    assert (records[0]["trials_mean"], records[0]["unsearched"]) == (15.0, 0.0)  # bounds that meet at once are no lack of time
 
 
 def test_differences_are_paired_by_world(make_spec: Callable[..., Spec]) -> None:
@@ -130,6 +133,17 @@ def test_what_has_to_be_said_is_said(make_spec: Callable[..., Spec]) -> None:
         assert words in text
     spec = make_spec(THREE)
     assert "rescued 18 times" in render(sheets(spec, invented(spec, rescues=1)), "text")
+
+
+def test_a_search_that_had_no_time_is_named_with_the_remedy(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE)
+    said = "no search within the time in 67 % of the decisions. Give it more time or fewer particles, or add `value_bounds`"
+    never = {"stops": ["deadline"] * 3, "trials": [0, 4, 0]}
+    assert " ".join(render(sheets(spec, invented(spec, **never)), "text").split()).count(said) == 3
+    half = {"stops": ["deadline", "deadline", "done", "terminal"], "trials": [0, 8, 0, 0]}
+    assert "no search" not in render(sheets(spec, invented(spec, **half)), "text")
+    assert figures(spec, invented(spec, **half))[0]["trials_mean"] == 4.0
+    assert figures(spec, invented(spec, stops=["done"] * 2))[0]["trials_mean"] is None
 
 
 def test_a_choice_names_the_best(make_spec: Callable[..., Spec]) -> None:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,8 @@ def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from airoas.experiments.summary import no_search
+
     print(f"{summary.planner} on {summary.domain}")
     table = Table(show_header=False)
     table.add_column(justify="left")
@@ -99,4 +102,9 @@ def _print_summary(summary: Summary) -> None:
     table.add_row("reached a terminal state", f"{100 * summary.terminated:.0f} %")
     table.add_row("time per decision, mean (max)", f"{1e3 * summary.plan_seconds_mean:.2f} ({1e3 * summary.plan_seconds_max:.2f}) ms")
     table.add_row("time per belief update, mean", f"{1e3 * summary.update_seconds_mean:.2f} ms")
+    if math.isfinite(summary.trials_mean):
+        table.add_row("trials per decision, mean", f"{summary.trials_mean:.0f}")
     Console().print(table)
+    remark = no_search(summary.to_dict())
+    if remark:
+        warnings.warn(remark, stacklevel=2)

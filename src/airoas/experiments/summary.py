@@ -12,6 +12,8 @@ import numpy as np
 from airoas.experiments.play import Row
 from airoas.experiments.statistics import Estimate, estimate
 
+_NO_SEARCH = ("done", "terminal")  # how decisions end for which no search was wanted
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -42,6 +44,10 @@ class Summary:
     update_seconds_mean: float
     overshoot_ms_p99: float
     overshoot_ms_max: float
+    trials_mean: float
+    """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
+    unsearched: float
+    """Share of these in which the time was up before the first trial."""
     rescues: int
     """How often a filter had lost all its particles."""
     failures: int
@@ -58,6 +64,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     earned = returns(done)
     plans, overshoots, updates = (np.array([x for row in done for x in row["times"][key]]) for key in ("plan", "overshoot", "update"))
     moves = len(plans)
+    ends = [end for row in done for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in _NO_SEARCH]
 
     def share(key: str) -> float:
         return sum(row[key] for row in done) / len(done) if done else math.nan
@@ -80,9 +87,19 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         update_seconds_mean=float(updates.mean()) if moves else math.nan,
         overshoot_ms_p99=1e3 * float(np.quantile(overshoots, 0.99)) if moves else math.nan,
         overshoot_ms_max=1e3 * float(overshoots.max()) if moves else math.nan,
+        trials_mean=sum(trials for _, trials in ends) / len(ends) if ends else math.nan,
+        unsearched=sum(end == ("deadline", 0) for end in ends) / len(ends) if ends else math.nan,
         rescues=sum(row["rescues"] for row in done),
         failures=len(rows) - len(done),
     )
+
+
+def no_search(record: dict[str, Any]) -> str | None:
+    """What to say of a summary (as `to_dict` gives it) in which most decisions had no time for a search."""
+    if not (record["unsearched"] or 0.0) > 0.5:
+        return None
+    found = f"{record['planner']} on {record['domain']}: no search within the time in {100 * record['unsearched']:.0f} % of the decisions"
+    return f"{found}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."
 
 
 def returns(rows: list[Row]) -> Estimate:

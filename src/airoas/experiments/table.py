@@ -10,7 +10,7 @@ from typing import Any
 from airoas.experiments.play import Row
 from airoas.experiments.spec import Cell, Part, Spec
 from airoas.experiments.statistics import estimate, holm
-from airoas.experiments.summary import groups, summarise
+from airoas.experiments.summary import groups, no_search, summarise
 from airoas.sheet import Sheet
 
 Record = dict[str, Any]
@@ -106,6 +106,7 @@ def _remarks(spec: Spec, records: list[Record]) -> list[str]:
     rescues = sum(record["rescues"] for record in records)
     if rescues:
         remarks.append(f"A filter lost all its particles and was rescued {rescues} times.")
+    remarks += filter(None, map(no_search, records))
     return remarks
 
 
@@ -113,18 +114,19 @@ def _returns(spec: Spec, part: str, domain: str, records: list[Record]) -> Sheet
     about = spec.domains[domain]
     title = " - ".join(filter(None, (part, about.label if domain.endswith(about.label) else f"{about.label} ({domain})")))
     columns = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
-    sheet = Sheet(title, (*columns, "success", "wrong stops", "plan ms (max)", "overshoot ms p99 (max)", "failed"))
+    sheet = Sheet(title, (*columns, "success", "wrong stops", "plan ms (max)", "overshoot ms p99 (max)", "trials", "failed"))
     for r in records:
         count = f"{r['episodes']} on {r['maps']} maps" if r["maps"] else str(r["episodes"])
         earned = (with_error(r["mean"], r["sem"]), interval(r["low"], r["high"]), with_error(r["reference_mean"], r["reference_sem"]))
         ended = (percent(r["success"]), percent(r["wrong_stop"]))
         planning = pair(_times(1e3, r["plan_seconds_mean"]), _times(1e3, r["plan_seconds_max"]))
         over = pair(r["overshoot_ms_p99"], r["overshoot_ms_max"])
-        sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, str(r["failures"] or "")))
+        trials = "" if r["trials_mean"] is None else f"{r['trials_mean']:.0f}"
+        sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, trials, str(r["failures"] or "")))
     planners = {cell.planner for cell in spec.cells}
     for name, (mean, sem) in spec.reference.get(domain, {}).items():
         if name not in planners:
-            sheet.rows.append((name, "", "", "", with_error(mean, sem), "", "", "", "", ""))
+            sheet.rows.append((name, "", "", "", with_error(mean, sem), "", "", "", "", "", ""))
     if about.upper_bound is not None:
         sheet.notes.append(f"No policy earns more than {about.upper_bound:g} here (proved).")
     if about.note:
