@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {  # arguments, and what it must print
     "tracking_robot.py": (["--seconds", "0.02", "--steps", "4"], "after its deadline"),
     "continuous.py": (["--iterations", "200", "--particles", "200"], "discounted return"),
-    "finite.py": (["--iterations", "20", "--steps", "3"], "bounds: blind and fib, proved"),
+    "finite.py": (["--iterations", "20", "--steps", "3"], "bounds: pbvi and fib, proved"),
     "compare.py": (["--episodes", "2", "--jobs", "1"], "airoas against qmdp"),
 }
 

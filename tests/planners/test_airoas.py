@@ -16,10 +16,11 @@ from airoas.bounds import find_bounds
 from airoas.errors import OptionError
 from airoas.planners import AIROAS
 
-STEPS = ("blind", "mdp")  # values of states: actions are opened by one step of simulation; "auto" has values of actions
+STEPS = ("blind", "mdp")  # values of states: actions are opened by one step of simulation
+VALUES = ("blind", "fib")  # values of actions, as "auto" has, and plans so loose that trees grow
 MODELS = {"tiger": tiger(more=1.0), "walk": walk(states=6), "random": random_table(5, 5, 3, 4), "coin": coin()}
 SEARCHES = {
-    "by values": AIROAS(iterations=1, anneal="none", particles=20, max_depth=4),
+    "by values": AIROAS(iterations=1, anneal="none", particles=20, bounds=VALUES, max_depth=4),
     "by steps": AIROAS(iterations=1, anneal="none", particles=15, bounds=STEPS, delta=-1.0, target_inefficiency=1.5, gap_ratio=0.5),
 }
 

@@ -58,8 +58,9 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     """The bounds that `spec` names: "auto", one of `NAMED`, or a pair of a number or name of `LOWER` and one of `UPPER`.
 
     "auto" takes, on each side, what is proved before what is estimated: a model's own plans and action bounds; for finite
-    models repeated actions and the fast informed bound (QMDP where there are many observations); `value_bounds`; then a grid
-    for up to three continuous components; then simulation. `progress` is called with what is being done.
+    models point-based value iteration and the fast informed bound (where there are many observations, repeated actions and
+    QMDP); `value_bounds`; then a grid for up to three continuous components; then simulation. `progress` is called with what is
+    being done.
     """
     if not model.n_actions:
         problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
@@ -120,7 +121,7 @@ class _Finder:
         if not isinstance(side, str):
             return Part(f"{side:g}", part.number, part.Number(value=side), 1, (-1,))
         if side == "auto":
-            side = "plans" if model.has("plan_values") else "blind" if can_enumerate(model) else self._own_or_estimated()
+            side = "plans" if model.has("plan_values") else side if can_enumerate(model) else self._own_or_estimated()
         if side == "plans":
             self._wants("plan_values", side)
             first = tuple(int(model.plan_action(k, 0)) for k in range(int(model.n_plans())))
@@ -133,14 +134,9 @@ class _Finder:
             return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
         if side in ("grid", "simulated"):
             return self._estimated(side)[0]
-        if side == "pbvi":
-            found = self.plans
-            first = tuple(int(a) for a in found["few_first"])
-            return Part(side, part.table_row, part.Table(values=found["few"]), len(first), first, bool(found["exact"]))
-        action = None if side == "blind" else _action(model, side.removeprefix("fixed:"))
-        arrays = kept(model, side, lambda: self._repeated(action))
+        arrays = kept(model, f"{side} below", lambda: self._followed(side))
         first = tuple(int(a) for a in arrays["first"])
-        return Part(side, part.table_row, part.Table(values=arrays["values"]), len(first), first, bool(arrays["exact"]))
+        return Part(str(arrays["name"]), part.table_row, part.Table(values=arrays["values"]), len(first), first, bool(arrays["exact"]))
 
     def upper(self, side: Any) -> Part:
         model = self.model
@@ -179,6 +175,16 @@ class _Finder:
             return point_based.solve(self.model, self._table, repeated["values"], repeated["first"], self.tell)
 
         return kept(self.model, "pbvi", solve)
+
+    def _followed(self, side: str) -> dict[str, np.ndarray]:
+        """Plans of a finite model: a few of point-based value iteration, or repeated actions."""
+        if side == "auto":
+            side = "pbvi" if point_based.is_quick(self.model, self._table) else "blind"
+        if side == "pbvi":
+            found = self.plans
+            return {"values": found["few"], "first": found["few_first"], "exact": found["exact"], "name": np.array(side)}
+        action = None if side == "blind" else _action(self.model, side.removeprefix("fixed:"))
+        return {**self._repeated(action), "name": np.array(side)}
 
     def _repeated(self, action: int | None) -> dict[str, np.ndarray]:
         """Each action for ever that is legal everywhere, or one; without any, the worst that can happen."""

@@ -21,6 +21,8 @@ from airoas.rng import stream
 
 MOST_CHANCES = 1 << 24
 """States times actions times observations; larger models are refused."""
+QUICK = 1 << 20
+"""The same, up to which it is done unasked."""
 MOST_WORK = 2e9
 """Multiplications, after which no round begins: a few seconds."""
 ROUNDS = 10
@@ -100,6 +102,12 @@ def solve(
         "few_first": few.actions[: few.count[0]].copy(),
         "exact": np.array(table.exact),
     }
+
+
+def is_quick(model: Any, table: Enumeration) -> bool:
+    """Whether the model is small enough that the few seconds are well spent on it."""
+    chances = observation_chances(model, table)
+    return chances is not None and chances.size <= QUICK
 
 
 def write_out(model: Any, table: Enumeration | None = None) -> Problem:
