@@ -47,7 +47,7 @@ def grow(states: np.ndarray, targets: np.ndarray, fewest: int, rng: Any) -> Fore
         child=np.full(most, -1, np.int64),
         values=np.zeros((most, targets.shape[1])),
     )
-    spread = targets.std(axis=0)
+    spread = targets.std(axis=0) if n else np.ones(targets.shape[1])
     scaled = np.ascontiguousarray(targets / np.where(spread > 0.0, spread, 1.0))
     count = int(_grow(forest, states, scaled, fewest, np.arange(n), np.zeros((n + 2, 3), np.int64), np.zeros((2, targets.shape[1])), rng))
     return Forest(
