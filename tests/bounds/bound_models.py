@@ -210,3 +210,31 @@ class Noise(NamedTuple):
 
     def obs_logpdf(self, o, s, a):
         return -0.5 * (o[0] - s[0]) * (o[0] - s[0]) - 0.5 * math.log(2.0 * math.pi)
+
+
+@airoas.model
+class Over(NamedTuple):
+    """Every episode has ended before it begins, and one action is not always legal."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("one", "other")
+
+    def initial(self, rng):
+        return rng.uniform(), 1
+
+    def legal(self, s, a):
+        return a == 0 or s[0] > 0.5
+
+    def step(self, s, a, rng):
+        return (s[0], 1), 1.0
+
+    def observe(self, s, a, rng):
+        return (s[0],)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
+
+    def is_terminal(self, s):
+        return s[1] > 0

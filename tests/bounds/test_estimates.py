@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bound_models import Noise, Plain, Wide
+from bound_models import Noise, Over, Plain, Wide
 
 import airoas
 from airoas import Particles
@@ -81,6 +81,11 @@ def test_what_cannot_be_learned_gets_a_margin():
     plans, upper = evaluated(model, bounds, Particles.sample(model, 500, airoas.stream(5)).states)
     assert plans.max(axis=1).mean() < -5.0
     assert upper == pytest.approx(10.0, rel=0.02)  # the better action is always known: that is learned
+
+
+def test_without_a_state_to_learn_from_values_are_0():
+    belief = Particles([[0.3, 0.0], [0.7, 0.0]])
+    assert find_bounds(Over(), ("simulated", "simulated")).at(Over(), belief, airoas.stream(0)) == (0.0, 0.0)
 
 
 def test_rollouts_are_learned_and_estimated():

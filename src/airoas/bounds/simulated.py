@@ -222,16 +222,18 @@ Plan = tuple[int, int, int]
 
 
 def _choose(model: Any, states: np.ndarray) -> list[Plan]:
-    """The plans that together are worth most in some of the states; of many actions those pairs that begin with what pays."""
+    """The plans that together are worth most in some of the states; of many pairs of actions those that end with what pays."""
     some = states[:: max(1, len(states) // 200)].copy()
     repeated = [(a, 0, a) for a in range(model.n_actions)]
+    if not len(some):
+        return repeated[:1]
     worths = _returns(model, some, repeated, stream(0, "repeated"))
     last = sorted(range(model.n_actions), key=lambda b: -float(np.maximum(worths[:, b], 0.0).sum()))  # what pays somewhere comes last
     pairs = [(a, times, b) for b in last for a in range(model.n_actions) if a != b for times in _TIMES]
     pairs = pairs[: max(1, _WORK // _thrift() // (len(some) * _steps(model)))]
     candidates = repeated + pairs
     worths = np.hstack((worths, _returns(model, some, pairs, stream(0, "pairs"))))
-    return [candidates[k] for k in _greedy(worths.T)[:_MOST_PLANS]] if len(some) else repeated[:1]
+    return [candidates[k] for k in _greedy(worths.T)[:_MOST_PLANS]]
 
 
 def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[str, np.ndarray]:
