@@ -23,7 +23,7 @@ from rich.table import Table
 
 import airoas
 from airoas.belief.anneal import make_work
-from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, WHOLE, begin, bridge_by, sides
+from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, begin, bridge_by, sides
 from airoas.compile import kernel
 from run import BUILD, build, theirs
 
@@ -82,7 +82,7 @@ def repeat(model: Any, work: Any, count: int, seed: int, rng: Any) -> float:
         for i in range(len(work.chosen)):
             work.here.ancestors[i, 0] = 0.0
             work.here.log_weights[i] = -math.log(len(work.chosen))
-        bridge(model, work, WHOLE, 0, seed + run, rng)
+        bridge(model, work, 0, 1, seed + run, rng)
         cloud, _ = sides(work)
         for i in range(len(work.chosen)):
             total += cloud.weights[i] * cloud.states[i, 0]

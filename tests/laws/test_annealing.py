@@ -15,7 +15,21 @@ import pytest
 import airoas
 from airoas import Particles, anneal
 from airoas.belief.anneal import prepare_work
-from airoas.belief.bridge import BETA, FROZEN, PHASE, PREDICT, PREDICT_AGAIN, SERIAL, SMOOTHS, SWEEP, TARGET, TEMPER, bridge_by, sides
+from airoas.belief.bridge import (
+    BETA,
+    FROZEN,
+    PHASE,
+    PREDICT,
+    PREDICT_AGAIN,
+    PRESENT,
+    SERIAL,
+    SMOOTHS,
+    SWEEP,
+    TARGET,
+    TEMPER,
+    bridge_by,
+    sides,
+)
 from airoas.belief.filter import update_and_tell
 from airoas.catalog import find_domain
 from airoas.compile import kernel
@@ -207,12 +221,12 @@ def drift(model, belief, seen, action, move, beta, scale=0.5, sweeps=50, draws=4
     bridge, rng = bridge_by(move), airoas.stream(seed, move)
 
     def run_pass(work):
-        bridge(model, work, 0, len(work.sums), seed, airoas.stream(0))
+        bridge(model, work, PRESENT, 1, seed, airoas.stream(0))
 
     for expected in (PREDICT, TEMPER):
-        assert bridge(model, work, SERIAL, 0, seed, rng) == expected
+        assert bridge(model, work, SERIAL, 1, seed, rng) == expected
         run_pass(work)
-    if bridge(model, work, SERIAL, 0, seed, rng) == PREDICT_AGAIN:
+    if bridge(model, work, SERIAL, 1, seed, rng) == PREDICT_AGAIN:
         run_pass(work)
     cloud = sides(work)[0]
     assert cloud is work.here

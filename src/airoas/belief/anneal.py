@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,15 +19,16 @@ import numpy as np
 from airoas.belief.annealed import Annealed, sigmoid_temperatures
 from airoas.belief.bridge import (
     AFTER,
+    APART,
     BAD_LIKELIHOOD,
     BAD_STEP,
     BEFORE,
     DEADLINE,
     DEPLETED,
     EVALUATIONS,
-    FIRST_END,
     FIXED,
     FROZEN,
+    LATE,
     LOG_EVIDENCE,
     MOVES,
     NUMBERS,
@@ -36,13 +38,11 @@ from airoas.belief.bridge import (
     PLAIN_ONLY,
     REPEATS,
     RESAMPLES,
-    SERIAL,
     SMOOTHS,
     STAGE,
     START,
     TARGET,
     UNTIL,
-    WHOLE,
     Work,
     bridge_by,
     sides,
@@ -52,7 +52,7 @@ from airoas.belief.literal import anneal_literal
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.tape import size, tape
 from airoas.belief.temper import SEARCH
-from airoas.compile import kernel
+from airoas.compile import kernel, mode
 from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.rng import Rng, stream
 from airoas.structure import place
@@ -256,6 +256,7 @@ def make_work(
         scales=scales,
         chosen=np.empty(n, np.int64),
         sums=np.zeros((chunks, 3)),
+        turns=np.full(APART * chunks, -1),
         search=np.zeros(SEARCH),
         schedule=schedule,
         betas=np.zeros(stages + 1),
@@ -270,21 +271,24 @@ def make_work(
 
 
 def _run(model: Any, work: Work, move: str, threads: int | None, rng: Rng) -> int:
-    """How the bridge ended; each thread takes its share of the chunks of a pass where there are enough particles."""
-    bridge, seed, chunks = bridge_by(move), rng.bits(62), len(work.sums)
-    count = min(threads or os.cpu_count() or 1, chunks) if len(work.chosen) >= THREADED else 1
-    if count == 1:
-        return int(bridge(model, work, WHOLE, 0, seed, rng))
-    shares = [(chunks * k // count, chunks * (k + 1) // count, seed, stream(0)) for k in range(count)]
+    """How the bridge ended; in threads where there are enough particles."""
+    bridge, seed = bridge_by(move), rng.bits(62)
+    count = min(threads or os.cpu_count() or 1, len(work.sums))
+    if count == 1 or len(work.chosen) < THREADED or mode() == "interpreted":
+        return int(bridge(model, work, 0, 1, seed, rng))
     with ThreadPoolExecutor(count - 1) as pool:
-        while True:
-            phase = int(bridge(model, work, SERIAL, 0, seed, rng))
-            if phase >= FIRST_END:
-                return phase
-            others = [pool.submit(bridge, model, work, *share) for share in shares[1:]]
-            bridge(model, work, *shares[0])
-            for other in others:
-                other.result()
+        try:
+            others = [pool.submit(bridge, model, work, k, count, seed, stream(0)) for k in range(1, count)]
+            while (work.turns[APART : APART * count : APART] < 0).any():  # whoever leads before all follow may wait for ever
+                for other in others:
+                    if other.done():
+                        other.result()
+                time.sleep(0.0)
+        except BaseException:
+            work.numbers[PHASE] = LATE
+            work.turns[0] = 1
+            raise
+        return int(bridge(model, work, 0, count, seed, rng))
 
 
 def _result(work: Work, status: int, move: str) -> Annealed:

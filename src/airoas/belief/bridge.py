@@ -5,7 +5,7 @@ Paper: Alg. 4. Differs: each temperature is chosen so that N/ESS reaches the tar
 
 `next_pass` does the serial work up to the next pass over the particles and names that pass; `run_pass` does the pass for one
 chunk of particles with a stream of the chunk's own, so that chunks may run in threads and give the same result to the last
-bit. `bridge_by` gives both as one kernel.
+bit. `bridge_by` gives both as one kernel, which one thread runs alone or several run together.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from airoas.belief.cloud import (
     fit_noise,
     smooth,
 )
+from airoas.belief.crew import tell, wait_for
 from airoas.belief.moves import likelihood_of
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.belief.tape import tape
@@ -51,7 +52,7 @@ MOVES: dict[str, Any] = {
 PREDICT, PREDICT_AGAIN, TEMPER, SETTLE, GATHER, SWEEP, PLAIN, DONE, DEPLETED, BAD_LIKELIHOOD, BAD_STEP, LATE = range(12)
 FIRST_END = PLAIN
 START = -1
-WHOLE, SERIAL = -2, -1  # instead of chunks
+SERIAL, PRESENT = -2, -1  # instead of a thread's number
 
 # places in `numbers`
 PHASE, PASS, SIDE, BETA, STAGE, SWEEPS, LOG_EVIDENCE, BEFORE, AFTER, EVALUATIONS, GOAL, ENDS, PEAK, TOTAL, NUMBERS = range(15)
@@ -60,6 +61,7 @@ PLAINLY, SEARCHING, STEPPING, RESTING = range(4)
 # places in `options`
 TARGET, UNTIL, REPEATS, FIXED, RESAMPLES, FROZEN, PLAIN_ONLY, SMOOTHS, DEADLINE, OPTIONS = range(10)
 
+APART = 8  # numbers of threads lie a cache line from each other
 ALIVE = 1e-300  # the temperature just above 0, at which only a likelihood of 0 counts
 
 
@@ -74,6 +76,8 @@ class Work(Record):
     """[N] which particles survive."""
     sums: Any
     """[chunks, 3] what `temper` gave for each chunk."""
+    turns: Any
+    """[APART * threads] at every place APART * k the pass that thread k is through with, that of thread 0 begun; -1 before."""
     search: Any
     """The increment that is tried or taken, and the search for it."""
     schedule: Any
@@ -119,7 +123,6 @@ def sides(work: Work) -> tuple[Cloud, Cloud]:
     return work.there, work.here
 
 
-@apart
 def next_pass(work: Work, rng: Any) -> int:
     """The serial work up to the next pass, which it gives, or how it ended."""
     numbers, options = work.numbers, work.options
@@ -149,6 +152,14 @@ def next_pass(work: Work, rng: Any) -> int:
         _refit(work)
         return _next(work, SWEEP)
     return _temper(work)
+
+
+@apart
+def _lead(work: Work, rng: Any) -> int:
+    """The next pass, unless time is up."""
+    phase = next_pass(work, rng)
+    late = (phase == SWEEP or phase <= PREDICT_AGAIN) and now() >= work.options[DEADLINE]
+    return LATE if late else phase
 
 
 def _next(work: Work, phase: int) -> int:
@@ -388,21 +399,33 @@ def bridge_by(name: str) -> Kernel:
             other.reseed(seed, int(work.numbers[PASS]), chunk)
             sweep(model, cloud, spare, lo, hi, a, o, max(work.numbers[BETA], ALIVE), work.scales, other)
 
-    def bridge(model: Any, work: Work, first: int, last: int, seed: int, rng: Any) -> int:
-        """How the bridge ended. first: WHOLE; or SERIAL, the work up to the next pass alone; or chunks first .. last - 1 of
-        the present pass alone."""
-        phase = int(work.numbers[PHASE])
+    def bridge(model: Any, work: Work, thread: int, threads: int, seed: int, rng: Any) -> int:
+        """How the bridge ended. Thread 0 leads and does the serial work; each takes its share of every pass.
+
+        thread: or SERIAL, the work up to the next pass alone, or PRESENT, the present pass alone.
+        """
+        chunks = len(work.sums)
+        first, last = (chunks * thread // threads, chunks * (thread + 1) // threads) if thread >= 0 else (0, chunks)
+        turn = 0
+        if thread > 0:
+            tell(work.turns, APART * thread, turn)
         while True:
-            if first < 0:
-                phase = next_pass(work, rng)
-                if phase >= FIRST_END or first == SERIAL:
-                    return int(phase)
-                if (phase == SWEEP or phase <= PREDICT_AGAIN) and now() >= work.options[DEADLINE]:
-                    return LATE
-            begin, end = (first, last) if first >= 0 else (0, len(work.sums))
-            for chunk in range(begin, end):
-                run_pass(model, work, phase, chunk, seed, rng)
-            if first >= 0:
+            turn += 1
+            if thread > 0:
+                wait_for(work.turns, 0, turn)
+            elif thread != PRESENT:
+                work.numbers[PHASE] = _lead(work, rng)
+                tell(work.turns, 0, turn)
+            phase = int(work.numbers[PHASE])
+            if phase >= FIRST_END or thread == SERIAL:
                 return phase
+            for chunk in range(first, last):
+                run_pass(model, work, phase, chunk, seed, rng)
+            if thread == PRESENT:
+                return phase
+            if thread > 0:
+                tell(work.turns, APART * thread, turn)
+            for other in range(1, threads if thread == 0 else 0):
+                wait_for(work.turns, APART * other, turn)
 
     return kernel(bridge)

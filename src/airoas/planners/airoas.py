@@ -15,7 +15,7 @@ import numpy as np
 from airoas.belief import bridge as bridges
 from airoas.belief import literal
 from airoas.belief.anneal import choose_move, count_draws, make_work
-from airoas.belief.bridge import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, WHOLE, begin, bridge_by, sides
+from airoas.belief.bridge import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, bridge_by, sides
 from airoas.belief.particles import Particles
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.bounds import Bounds
@@ -253,7 +253,7 @@ def air_by(mode: str) -> Any:
         for k in range(tree.observations.shape[1]):
             air.observations[0, k] = tree.observations[b, k]
         air.options[bridges.DEADLINE] = tree.limits[UNTIL]
-        status = bridge(model, air, WHOLE, 0, rng.bits(62), rng)
+        status = bridge(model, air, 0, 1, rng.bits(62), rng)
         if status == bridges.LATE:
             return DEADLINE
         if status in (BAD_LIKELIHOOD, BAD_STEP):
