@@ -33,6 +33,7 @@ SPEED = {  # domain: node expansions per second of the C++ prototype (eager, N =
     "rock-sample-11-11": (None, 1877),
     "laser-tag": (2_100, 18),
 }
+BOUNDS = {"tag": ("blind", "fib")}  # those of the prototype, where ours come with more plans
 
 
 class Overshoot(NamedTuple):
@@ -131,7 +132,7 @@ def main() -> int:
             progress.update(shown, description=f"{domain}: speed")
             for name, planner, said in (
                 ("airoas", AIROAS(seconds=0.1), "default"),
-                ("adaops", AdaOPS(seconds=0.1, min_particles=100, max_particles=100), "100 particles"),
+                ("adaops", AdaOPS(seconds=0.1, min_particles=100, max_particles=100, bounds=BOUNDS.get(domain, "auto")), "100 particles"),
                 ("ardespot", ARDESPOT(seconds=0.1), "500 scenarios"),
             ):
                 rates.append(speed(domain, name, planner, said, 9))

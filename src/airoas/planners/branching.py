@@ -38,7 +38,8 @@ from airoas.planners.bounded_tree import (
     set_first,
 )
 
-TOGETHER = 16  # observations that are weighed at a time; between two such lots the clock is read
+TOGETHER = 16  # observations that are weighed at a time at most; between two such lots the clock is read
+LOT = 4096  # likelihoods of a lot, unless those of one observation are more
 LOOK = 32  # particles that are simulated between two looks at the clock
 
 
@@ -310,11 +311,12 @@ def branch_by(evaluate: Any) -> Any:
                 evaluate(model, work.bounds, s, sight, work.values, i * width)
         groups = see(model, tree, work, ba, size, sight) if alive > 0.0 else 0
         first = tree.counts[NODES]
-        for begin in range(0, groups, TOGETHER):
+        together = min(TOGETHER, max(1, LOT // size))
+        for begin in range(0, groups, together):
             if is_late(tree):
                 tree.counts[NODES], tree.counts[ROWS] = first, tree.successors[ba]
                 return DEADLINE
-            count = min(TOGETHER, groups - begin)
+            count = min(together, groups - begin)
             likelihoods(model, tree, ba, work.observations, begin, count, size, work.logs)
             for g in range(count):
                 if not add_branch(tree, work, ba, begin + g, work.logs[g], first, alive, steps):
