@@ -231,6 +231,7 @@ def test_a_killed_worker_is_replaced_in_mid_run(file: Path, tmp_path: Path) -> N
 def test_the_table_says_what_failed(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "broken.toml").write_text(f'episodes = 3\nparticles = 10\ndomains = ["{tiny}/tiny.py:Broken"]\n[planners.random]\n')
     assert main(["bench", str(tmp_path / "broken.toml"), "--out", str(tmp_path / "out"), "--jobs", "2"]) == 1
+    assert (tmp_path / "out" / "plots" / "returns.png").exists()
     captured = capsys.readouterr()
     assert "3 episodes failed" in captured.out
     assert "ValueError: no such step" in captured.err

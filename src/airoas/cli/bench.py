@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airoas.cli.arguments import positive
 from airoas.cli.progress import watching
+from airoas.errors import OptionError
 
 if TYPE_CHECKING:
     from airoas.experiments.pool import Runner
@@ -21,7 +22,7 @@ def add(commands: Any) -> None:
     bench = commands.add_parser(
         "bench",
         help="run an experiment: planners on domains",
-        description="Run an experiment, or what is missing of it, and print its table. Ctrl-C stops; the same command goes on.",
+        description="Run an experiment, or what is missing of it; print its table, draw its plots. Ctrl-C stops; the same command goes on.",
     )
     bench.add_argument("experiment", metavar="NAME", help="paper, sweep, ablation, literature, or a file of yours that ends in .toml")
     bench.add_argument("--out", required=True, metavar="DIR", help="the folder for spec.toml and episodes.jsonl")
@@ -36,6 +37,7 @@ def add(commands: Any) -> None:
 
 def _bench(options: argparse.Namespace) -> int:
     from airoas.experiments.bench import bench
+    from airoas.experiments.plot import draw
     from airoas.experiments.reading import read
     from airoas.experiments.render import render
     from airoas.experiments.table import sheets
@@ -52,6 +54,11 @@ def _bench(options: argparse.Namespace) -> int:
         print(f"airoas: stopped; what is done is in {options.out}, and the same command goes on from there", file=sys.stderr)
         return 130
     print(render(sheets(spec, rows), "text"))
+    try:
+        for file in draw(spec, rows, Path(options.out) / "plots"):
+            print(file)
+    except OptionError as missing:
+        print(f"airoas: no plots: {missing}", file=sys.stderr)
     return 1 if any("error" in rows[key] for cell in spec.cells for key in cell.ids) else 0
 
 
