@@ -23,7 +23,8 @@ from rich.table import Table
 
 import airoas
 from airoas.belief.anneal import make_work
-from airoas.belief.bridge import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, begin, bridge_by, sides
+from airoas.belief.bridge import bridge_by
+from airoas.belief.ladder import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, begin, sides
 from airoas.compile import kernel
 from run import BUILD, build, theirs
 

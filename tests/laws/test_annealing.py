@@ -15,22 +15,9 @@ import pytest
 import airoas
 from airoas import Particles, anneal
 from airoas.belief.anneal import prepare_work
-from airoas.belief.bridge import (
-    BETA,
-    FROZEN,
-    PHASE,
-    PREDICT,
-    PREDICT_AGAIN,
-    PRESENT,
-    SERIAL,
-    SMOOTHS,
-    SWEEP,
-    TARGET,
-    TEMPER,
-    bridge_by,
-    sides,
-)
+from airoas.belief.bridge import PRESENT, SERIAL, bridge_by
 from airoas.belief.filter import update_and_tell
+from airoas.belief.ladder import BETA, FROZEN, PHASE, PREDICT, PREDICT_AGAIN, SMOOTHS, SWEEP, TARGET, TEMPER, sides
 from airoas.catalog import find_domain
 from airoas.compile import kernel
 from airoas.domains import LaserTag, LightDark, LightDark2D, Tag

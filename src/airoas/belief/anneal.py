@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.annealed import Annealed, sigmoid_temperatures
-from airoas.belief.bridge import (
+from airoas.belief.bridge import APART, MOVES, bridge_by
+from airoas.belief.cloud import CHUNK, Cloud, Scales
+from airoas.belief.ladder import (
     AFTER,
-    APART,
     BAD_LIKELIHOOD,
     BAD_STEP,
     BEFORE,
@@ -30,7 +31,6 @@ from airoas.belief.bridge import (
     FROZEN,
     LATE,
     LOG_EVIDENCE,
-    MOVES,
     NUMBERS,
     OPTIONS,
     PHASE,
@@ -44,10 +44,8 @@ from airoas.belief.bridge import (
     TARGET,
     UNTIL,
     Work,
-    bridge_by,
     sides,
 )
-from airoas.belief.cloud import CHUNK, Cloud, Scales
 from airoas.belief.literal import anneal_literal
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.tape import size, tape

@@ -24,14 +24,13 @@ def tell(numbers: Any, k: int, value: int) -> None:
     numbers[k] = value
 
 
-def wait_for(numbers: Any, k: int, value: int) -> int:
-    """numbers[k] once it is at least `value`."""
+def wait_for(numbers: Any, k: int, value: int) -> None:
+    """Until numbers[k] is at least `value`."""
     looks = 0
     while look(numbers, k) < value:
         looks += 1
         if looks % LOOKS == 0:
             step_aside()
-    return look(numbers, k)
 
 
 def look(numbers: Any, k: int) -> int:

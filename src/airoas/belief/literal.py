@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.annealed import Annealed, sigmoid_temperatures
-from airoas.belief.bridge import BAD_LIKELIHOOD, DEPLETED
+from airoas.belief.ladder import BAD_LIKELIHOOD, DEPLETED
 from airoas.belief.moves import no_density
 from airoas.belief.particles import Particles
 from airoas.belief.resample import SYSTEMATIC, choose

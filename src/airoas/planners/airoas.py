@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief import bridge as bridges
-from airoas.belief import literal
+from airoas.belief import ladder, literal
 from airoas.belief.anneal import choose_move, count_draws, make_work
-from airoas.belief.bridge import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, bridge_by, sides
+from airoas.belief.bridge import bridge_by
+from airoas.belief.ladder import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, sides
 from airoas.belief.particles import Particles
 from airoas.belief.resample import SYSTEMATIC, choose
 from airoas.bounds import Bounds
@@ -139,7 +139,7 @@ class AIROAS(BoundedPlanner):
         move = choose_move(model, "auto")
         options = {
             TARGET: self.target_inefficiency,
-            bridges.UNTIL: 1.0,
+            ladder.UNTIL: 1.0,
             REPEATS: self.moves,
             RESAMPLES: True,
             SMOOTHS: move == "ancestors",
@@ -252,18 +252,18 @@ def air_by(mode: str) -> Any:
         model.write_action(air.actions, 0, int(tree.action[tree.parent[b]]))
         for k in range(tree.observations.shape[1]):
             air.observations[0, k] = tree.observations[b, k]
-        air.options[bridges.DEADLINE] = tree.limits[UNTIL]
+        air.options[ladder.DEADLINE] = tree.limits[UNTIL]
         status = bridge(model, air, 0, 1, rng.bits(62), rng)
-        if status == bridges.LATE:
+        if status == ladder.LATE:
             return DEADLINE
         if status in (BAD_LIKELIHOOD, BAD_STEP):
             return BAD_MODEL
         cloud, _ = sides(air)
-        if status == bridges.DEPLETED or not keep_states(model, tree, b, cloud.states, cloud.weights, len(cloud.weights)):
+        if status == ladder.DEPLETED or not keep_states(model, tree, b, cloud.states, cloud.weights, len(cloud.weights)):
             return NOT_ANNEALED
         tree.counts[ANNEALED] += 1
-        tree.counts[STAGES] += int(air.numbers[bridges.STAGE])
-        tree.counts[EVALUATIONS] += int(air.numbers[bridges.EVALUATIONS] * len(cloud.weights))
+        tree.counts[STAGES] += int(air.numbers[ladder.STAGE])
+        tree.counts[EVALUATIONS] += int(air.numbers[ladder.EVALUATIONS] * len(cloud.weights))
         return OK
 
     return anneal_corrected
