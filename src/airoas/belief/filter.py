@@ -84,7 +84,7 @@ def _particle_update(
         return posterior
     if method == "annealed":
         try:
-            annealed = anneal(model, belief, action, observation, rng)
+            annealed = anneal(model, belief, action, observation, rng, threads=1)  # one core, as a search: episodes run side by side
         except BeliefDepleted:
             return None
         posterior = annealed.belief
