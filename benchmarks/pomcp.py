@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -221,12 +222,12 @@ def coloured(text: str, good: bool) -> str:
 
 def search_table(results: list[Search]) -> Table:
     table = Table(title="CPU time of a search, ours / C++: same random numbers, equal trees")
-    for heading in ("domain", "median", "min", "max", "target", "simulations/s", "steps/s", "C++ simulations/s"):
+    for heading in ("domain", "median", "min", "max", "target", "thousand simulations/s", "million steps/s", "C++ thousand simulations/s"):
         table.add_column(heading, justify="left" if heading == "domain" else "right")
     for r in results:
         median = statistics.median(r.ratios)
         shown = coloured(f"{median:.2f}", median <= r.target)
-        numbers = (f"{x:,.0f}" for x in (r.simulations, r.steps, r.cpp_simulations))
+        numbers = f"{r.simulations / 1e3:,.0f}", f"{r.steps / 1e6:.1f}", f"{r.cpp_simulations / 1e3:,.0f}"
         table.add_row(r.domain, shown, f"{min(r.ratios):.2f}", f"{max(r.ratios):.2f}", f"<= {r.target:.1f}", *numbers)
     return table
 
@@ -235,7 +236,7 @@ def peer_lines(peers: list[Peer]) -> Iterator[str]:
     for p in peers:
         target = PEER_TARGETS[p.domain]
         if p.problem:
-            yield f"{p.domain}: {p.problem}"
+            yield f"{p.domain}: {escape(p.problem)}"
         else:
             ratio = coloured(f"{p.ratio:.0f}", p.ratio >= target)
             yield f"{p.domain}: {ratio} times as many simulations per second as pomdp-py's {p.simulations:.0f} (target {target:.0f})"

@@ -23,6 +23,7 @@ from airoas.planners.visit_tree import (
     NODES,
     NONE,
     ROOT,
+    VALUE,
     VISITS,
     add_action,
     add_child,
@@ -120,7 +121,7 @@ def with_actions(visits: list[int], values: list[float]):
     tree, block = grown()
     for a, (n, value) in enumerate(zip(visits, values, strict=True)):
         add_action(_Writer, tree, ROOT, a)
-        tree.actions[a * ACTION + ACTION_VISITS], tree.values[2 * a] = n, value
+        tree.actions[a * ACTION + ACTION_VISITS], tree.values[a * VALUE] = n, value
     tree.nodes[ROOT * NODE + VISITS] = sum(visits)
     return tree, block
 

@@ -2,7 +2,7 @@
 
 A table that is rehashed at once would stop a search of a million nodes for longer than a deadline may be missed; one of full
 size would cost a page of memory for every node of a small tree. So each table is followed by one of twice the size, which is
-emptied while the present one fills, and takes over its entries, some with every insertion, when that is half full.
+emptied while the present one fills, and takes over its entries, some with every insertion, when that is two thirds full.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NONE = -1
 SLOT = 2  # places of a slot in `slots`: a hash and a node, NONE where it is free
 SLOT_BYTES = 8
 ENTRIES, START, SIZE, OLD_START, OLD_SIZE, MOVED, EMPTIED = range(7)  # entries of `state`
-_FIRST_SIZE, _MOVES, _EMPTIES = 1024, 8, 16
+_FIRST_SIZE, _MOVES, _EMPTIES = 1024, 32, 16
 
 
 class Lookup(Record):
@@ -32,8 +32,8 @@ class Lookup(Record):
 
 
 def lookup_layout(entries: int) -> Layout:
-    """Room for that many entries in tables that are at least a quarter full, all before them, and the next."""
-    return (("slots", "int32", (SLOT * (16 * entries + 4 * _FIRST_SIZE),)),)
+    """Room for that many entries in a table that is at least a third full, all before it, and the next."""
+    return (("slots", "int32", (SLOT * (12 * entries + 4 * _FIRST_SIZE),)),)
 
 
 def new_lookup(block: Block) -> Lookup:
@@ -63,7 +63,7 @@ def enter(lookup: Lookup, hashed: int, node: int) -> None:
         for place in range(first, first + _EMPTIES * SLOT):
             slots[place] = NONE
         state[EMPTIED] += _EMPTIES
-    if 2 * state[ENTRIES] > state[SIZE]:
+    if 3 * state[ENTRIES] > 2 * state[SIZE]:
         state[OLD_START], state[OLD_SIZE], state[MOVED], state[EMPTIED] = state[START], state[SIZE], 0, 0
         state[START] += state[SIZE]
         state[SIZE] *= 2

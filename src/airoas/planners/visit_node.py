@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airoas.planners.storage import Block
-from airoas.planners.visit_tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VISITS, VisitTree
+from airoas.planners.visit_tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VALUE, VISITS, VisitTree
 from airoas.sheet import Sheet
 
 Part = tuple["_Indexed", int]
@@ -125,7 +125,7 @@ class ActionNode:
     @property
     def value(self) -> float:
         """Mean return of the simulations that passed here; 0 where there was none."""
-        parts = [(int(tree.arrays.actions[a * ACTION + ACTION_VISITS]), float(tree.arrays.values[2 * a])) for tree, a in self._parts]
+        parts = [(int(tree.arrays.actions[a * ACTION + ACTION_VISITS]), float(tree.arrays.values[a * VALUE])) for tree, a in self._parts]
         if len(parts) == 1:
             return parts[0][1]
         return sum(n * value for n, value in parts if n) / max(1, sum(n for n, _ in parts))

@@ -36,6 +36,7 @@ from airoas.planners.visit_tree import (
     ROOT,
     STEPS,
     TRIALS,
+    VALUE,
     VisitTree,
 )
 from airoas.rng import Rng, stream
@@ -242,7 +243,7 @@ def merge_roots(trees: list[VisitTree]) -> tuple[np.ndarray, np.ndarray, np.ndar
         found = found[: _list_actions(tree, ROOT, found)][::-1]
         labels.append(tree.labels[found])
         visits.append(tree.actions[found * ACTION + ACTION_VISITS])
-        values.append(tree.values[2 * found])
+        values.append(tree.values[found * VALUE])
     if len(trees) == 1:
         return labels[0], visits[0], values[0]
     rows, n = np.concatenate(labels), np.concatenate(visits)

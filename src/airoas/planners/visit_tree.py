@@ -18,9 +18,10 @@ from airoas.planners.lookup import MOVED, OLD_SIZE, OLD_START, SIZE, SLOT, START
 from airoas.planners.storage import Block, Layout
 
 ROOT, NONE = 0, -1
-NODE, ACTION = 4, 4  # places that one takes in `nodes` and `actions`
+NODE, ACTION = 4, 6  # places that one takes in `nodes` and `actions`
+VALUE = ACTION // 2  # places that an action takes in `values`
 VISITS, FIRST, PARENT, WIDTH = range(4)  # places of a node
-ACTION_VISITS, ACTION_NEXT = 2, 3  # places of an action, after V(ha)
+ACTION_VISITS, ACTION_NEXT, ACTION_LAST = 2, 3, 4  # places of an action, after V(ha)
 NODES, ACTIONS, HASHED, DEPTH, TRIALS, STEPS, BYTES = range(7)  # entries of `counts`
 _MULTIPLIER, _LOW_WORD = 0x85EBCA6B, 0xFFFFFFFF
 
@@ -40,9 +41,10 @@ class VisitTree(Record):
     lookup: Lookup
     """The history of an action node and an observation."""
     values: Any
-    """[2 m] V(ha), the mean return, at every second place; between them what `actions` says."""
+    """[3 m] V(ha), the mean return, at every third place; between them what `actions` says."""
     actions: Any
-    """[4 m] the same memory as 32-bit integers: after V(ha) its visits N(ha) and the next older action of its history."""
+    """[6 m] the same memory as 32-bit integers: after V(ha) its visits N(ha), the next older action of its history, and the history
+    that it led to last."""
     labels: Any
     """[m, .] the actions themselves."""
 
@@ -53,7 +55,7 @@ def tree_layout(model: Any, n: int, m: int) -> Layout:
         ("nodes", "int32", (NODE * n,)),
         ("observations", "float64", (n, len(model.shapes.observation.kinds))),
         *lookup_layout(n),
-        ("values", "float64", (2 * m,)),
+        ("values", "float64", (VALUE * m,)),
         ("labels", "float64", (m, _action_size(model))),
     )
 
@@ -64,12 +66,12 @@ def _action_size(model: Any) -> int:
 
 def node_bytes(model: Any) -> int:
     """Bytes that a history node takes, besides its slots in the lookup."""
-    return 16 + 8 * len(model.shapes.observation.kinds)
+    return 4 * NODE + 8 * len(model.shapes.observation.kinds)
 
 
 def action_bytes(model: Any) -> int:
     """Bytes that an action node takes."""
-    return 16 + 8 * _action_size(model)
+    return 4 * ACTION + 8 * _action_size(model)
 
 
 def new_tree(block: Block) -> VisitTree:
@@ -97,8 +99,9 @@ def add_action(model: Any, tree: VisitTree, node: int, a: Any) -> None:
     place = tree.counts[ACTIONS]
     tree.counts[ACTIONS] = place + 1
     model.write_action(tree.labels, place, a)
-    tree.values[2 * place] = 0.0
+    tree.values[place * VALUE] = 0.0
     tree.actions[place * ACTION + ACTION_VISITS] = 0
+    tree.actions[place * ACTION + ACTION_LAST] = NONE
     tree.actions[place * ACTION + ACTION_NEXT] = tree.nodes[node * NODE + FIRST]
     tree.nodes[node * NODE + FIRST] = place
     tree.nodes[node * NODE + WIDTH] += 1
@@ -129,15 +132,20 @@ def write_key(model: Any, tree: VisitTree, action: int, o: Any) -> int:
 def find_child(model: Any, tree: VisitTree, action: int, o: Any) -> int:
     """The history that an action node and an observation lead to, compared as a whole; NONE where it is new.
 
-    The observation then stands in the place of the next node, ready for `add_child`.
+    The observation then stands in the place of the next node, ready for `add_child`. Often it is the one seen last, which needs
+    no lookup.
     """
     place = write_key(model, tree, action, o)
+    last = tree.actions[action * ACTION + ACTION_LAST]
+    if last >= 0 and _same_observation(tree, last, place):
+        return int(last)
     hashed = _hash(tree, place)
     tree.counts[HASHED] = hashed
     state = tree.lookup.state
     node = _probe(tree, state[START], state[SIZE], hashed, place)
     if node == NONE and state[MOVED] < state[OLD_SIZE]:
         node = _probe(tree, state[OLD_START], state[OLD_SIZE], hashed, place)
+    tree.actions[action * ACTION + ACTION_LAST] = node
     return node
 
 
@@ -178,8 +186,10 @@ def _hash(tree: VisitTree, place: int) -> int:
 
 
 def _same_key(tree: VisitTree, node: int, place: int) -> bool:
-    if tree.nodes[node * NODE + PARENT] != tree.nodes[place * NODE + PARENT]:
-        return False
+    return tree.nodes[node * NODE + PARENT] == tree.nodes[place * NODE + PARENT] and _same_observation(tree, node, place)
+
+
+def _same_observation(tree: VisitTree, node: int, place: int) -> bool:
     for k in range(tree.observations.shape[1]):  # noqa: SIM110
         if tree.observations[node, k] != tree.observations[place, k]:
             return False
@@ -196,7 +206,7 @@ def choose_by_ucb(tree: VisitTree, node: int, c: float, untried: float, rng: Any
     best, chosen, ties = -math.inf, action, 0
     while action >= 0:  # rather than != NONE: compiled code then knows that no index is negative
         n = tree.actions[action * ACTION + ACTION_VISITS]
-        score = tree.values[2 * action] + c * math.sqrt(log_visits / n) if n > 0 else untried
+        score = tree.values[action * VALUE] + c * math.sqrt(log_visits / n) if n > 0 else untried
         if score > best:
             best, chosen, ties = score, action, 1
         elif score == best:
@@ -236,6 +246,6 @@ def back_up(tree: VisitTree, path: Path, depth: int, value: float, discount: flo
         n = tree.actions[action * ACTION + ACTION_VISITS] + 1
         tree.nodes[path.nodes[k] * NODE + VISITS] += 1
         tree.actions[action * ACTION + ACTION_VISITS] = n
-        mean = tree.values[2 * action]
+        mean = tree.values[action * VALUE]
         if mean > -math.inf:
-            tree.values[2 * action] = mean + (value - mean) / n
+            tree.values[action * VALUE] = mean + (value - mean) / n
