@@ -100,16 +100,16 @@ class Spec:
         return f"{(self.folder / path).resolve()}{separator}{name}"
 
     def tasks(self) -> list[Task]:
-        """Every episode once, all cells advancing together, episodes on one map one after another. The first of each cell
-        comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
-        found: dict[str, tuple[int, Task]] = {}
-        for cell in self.cells:
+        """Every episode once: part by part, the cells of each advancing together, episodes on one map one after another. The first
+        of every cell comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
+        found: dict[str, tuple[tuple[int, int], Task]] = {}
+        for part, cell in ((number, cell) for number, part in enumerate(self.parts) for cell in part.cells):
             settings = {"filter": cell.filter, "particles": cell.particles, "max_steps": cell.max_steps}
             names = {"domain": self.locate(cell.domain), "planner": self.locate(cell.kind), "options": cell.options}
             for place, (key, seed) in enumerate(cell.ids.items()):
-                number = seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None
-                turn = 1 + place // EPISODES_PER_MAP if place else 0
-                found.setdefault(key, (turn, {"id": key, **names, **settings, "seed": seed, "map": number}))
+                drawn = seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None
+                turn = (1 + part, place // EPISODES_PER_MAP) if place else (0, 0)
+                found.setdefault(key, (turn, {"id": key, **names, **settings, "seed": seed, "map": drawn}))
         return [task for _, task in sorted(found.values(), key=lambda pair: pair[0])]
 
 

@@ -38,16 +38,8 @@ from airoas.planners.bounded_tree import (
     set_first,
     take_actions,
 )
-from airoas.planners.branching import (
-    branch_by,
-    draw_particles,
-    is_legal,
-    keep_particles,
-    likelihoods,
-    make_branching,
-    open_by,
-    weigh,
-)
+from airoas.planners.branching import branch_by, make_branching
+from airoas.planners.leaves import draw_particles, is_legal, keep_particles, likelihoods, open_by, weigh
 
 _Z = 1.6448536269514722  # the normal quantile of 1 - eta, eta = 0.05
 
@@ -84,7 +76,7 @@ class AdaOPS(BoundedPlanner):
 
     def make_work(self, model: Any, bounds: Bounds) -> Packing:
         most = self.max_particles if model.has("cell") else self.min_particles
-        branching = make_branching(model, bounds, most, most, self.delta)
+        branching = make_branching(model, bounds, most, most, self.delta, False)
         return Packing(
             branching=branching,
             cells=np.zeros(most, np.int64),
@@ -98,7 +90,7 @@ class AdaOPS(BoundedPlanner):
     def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
         return adaops_by(bounds.evaluate, bounds.by_action, model.has("cell"))
 
-    def prepare_root(self, model: Any, belief: Particles) -> None:
+    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> None:
         if model.has("cell"):
             _count_cells.prepare(model, belief.states, np.zeros(1, np.int64))
 
@@ -154,7 +146,7 @@ def _count_cells(model: Any, states: Any, cells: Any) -> int:
 @functools.cache
 def adaops_by(evaluate: Any, by_action: bool, grid: bool) -> Kernel:
     """The search as a kernel, for a kind of bounds, with or without a grid."""
-    open_node, branch = open_by(evaluate, by_action), branch_by(evaluate)
+    open_node, branch = open_by(evaluate, by_action), branch_by(evaluate, False)
 
     def size_over_grid(model: Any, tree: Tree, work: Packing, start: int, size: int) -> int:
         count = 0
@@ -171,7 +163,7 @@ def adaops_by(evaluate: Any, by_action: bool, grid: bool) -> Kernel:
     def resample(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
         """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
         ba, room = tree.parent[b], work.branching
-        size = tree.size[tree.above[ba]]
+        size = tree.followers[ba]
         if not has_room(tree, 0, model.n_actions, work.most):
             return MEMORY
         likelihoods(model, tree, ba, tree.observations, b, 1, size, room.logs)

@@ -46,7 +46,9 @@ from airoas.planners.bounded_tree import (
     set_bounds,
     take_actions,
 )
-from airoas.planners.branching import branch_by, draw_particles, keep_particles, likelihoods, make_branching, open_by, weigh
+from airoas.planners.branching import branch_by, make_branching
+from airoas.planners.leaves import draw_particles, keep_particles, likelihoods, open_by, weigh
+from airoas.planners.states import can_enumerate, keep_likely, list_root
 from airoas.rng import stream
 
 MODES = ("corrected", "literal", "none")
@@ -85,6 +87,9 @@ class AIROAS(BoundedPlanner):
     """Observations share a branch where their weights differ by no more (L1, 0 to 2); negative: never."""
     observations: int | None = None
     """How many of the particles make an observation, hence at most as many branches to an action; None: all."""
+    exact: bool = True
+    """A node of a finite model that has `reward` holds every possible state, with its probability, where these are no more than
+    `particles`; there is nothing to anneal there. It needs bounds with values of actions, as "auto" gives. False: always particles."""
     trial: str = "excess"
     """"excess" (a trial ends where nothing is left to gain) or "full" (it goes on to `max_depth`)."""
     literal_weights: str = "likelihood"
@@ -124,7 +129,8 @@ class AIROAS(BoundedPlanner):
         return self.particles
 
     def make_work(self, model: Any, bounds: Bounds) -> Annealing:
-        branching = make_branching(model, bounds, self.particles, self.observations or self.particles, self.delta)
+        seers = self.observations or self.particles
+        branching = make_branching(model, bounds, self.particles, seers, self.delta, self._is_exact(model, bounds))
         return Annealing(
             branching=branching,
             air=self._make_air(model),
@@ -155,7 +161,19 @@ class AIROAS(BoundedPlanner):
             mode = "own" if literal.proposes(model, 1.0) else "normal"
         else:
             mode = choose_move(model, "auto") if self.anneal == "corrected" else "none"
-        return airoas_by(bounds.evaluate, bounds.by_action, mode, self.trial == "full")
+        return airoas_by(bounds.evaluate, bounds.by_action, mode, self.trial == "full", self._is_exact(model, bounds))
+
+    def _is_exact(self, model: Any, bounds: Bounds) -> bool:
+        """Bounds without values of actions are simulated in every particle, for which a few states are too few."""
+        return self.exact and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
+
+    def list_root(self, model: Any, belief: Particles, tree: Tree, work: Annealing) -> bool:
+        exact = len(work.branching.slots) > 1
+        return exact and bool(list_root(model, belief.states, belief.weights, tree, work.branching))
+
+    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Annealing) -> None:
+        if len(work.branching.slots) > 1:
+            list_root.prepare(model, belief.states, belief.weights, tree, work.branching)
 
 
 class Annealing(Record):
@@ -217,7 +235,7 @@ def air_by(mode: str) -> Any:
         def anneal_literally(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
             """Paper: Alg. 1 line 5, on the successors that siblings share."""
             air, ba = work.air, tree.parent[b]
-            size, start = tree.size[tree.above[ba]], tree.successors[ba]
+            size, start = tree.followers[ba], tree.successors[ba]
             for i in range(size):
                 for k in range(tree.states.shape[1]):
                     air.states[i, k] = tree.states[start + i, k]
@@ -273,23 +291,25 @@ NOT_ANNEALED = 100
 
 
 @functools.cache
-def airoas_by(evaluate: Any, by_action: bool, mode: str, full: bool) -> Kernel:
-    """The search as a kernel, for a kind of bounds, a kind of annealing and a kind of trial."""
-    open_node, branch, anneal_leaf = open_by(evaluate, by_action), branch_by(evaluate), air_by(mode)
+def airoas_by(evaluate: Any, by_action: bool, mode: str, full: bool, exact: bool) -> Kernel:
+    """The search as a kernel, for a kind of bounds, of annealing, of trial and of nodes."""
+    open_node, branch, anneal_leaf = open_by(evaluate, by_action), branch_by(evaluate, exact), air_by(mode)
     literally = mode in ("own", "normal")
 
     @apart
     def settle(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
         """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
         ba, room = tree.parent[b], work.branching
-        size, most = tree.size[tree.above[ba]], len(room.chosen)
+        size, most = tree.followers[ba], len(room.chosen)
         if not has_room(tree, 0, model.n_actions, most):
             return MEMORY
         rng = rng.local()
         rng.reseed(work.seed[0], tree.key[b], -2)
         likelihoods(model, tree, ba, tree.observations, b, 1, size, room.logs)
         ratio = weigh(tree, ba, size, room.logs[0], room.weights[0])
-        if literally or ratio > work.target:
+        if tree.complete[ba]:
+            keep_likely(tree, b, size, room.weights[0])
+        elif literally or ratio > work.target:
             status = anneal_leaf(model, tree, work, b, rng)
             if status == OK:
                 set_bounds(tree, b, -math.inf, math.inf)  # those of the particles before

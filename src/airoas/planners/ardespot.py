@@ -46,7 +46,8 @@ from airoas.planners.bounded_tree import (
     set_first,
     set_plain,
 )
-from airoas.planners.branching import LOOK, add_values, is_legal, plan_bound, same_row, upper_bound
+from airoas.planners.branching import same_row
+from airoas.planners.leaves import LOOK, add_values, is_legal, plan_bound, upper_bound
 from airoas.planners.view import BeliefTree
 
 

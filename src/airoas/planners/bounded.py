@@ -35,7 +35,6 @@ from airoas.planners.bounded_tree import (
     NO_ACTION,
     NODES,
     RATIO,
-    ROWS,
     STAGES,
     STOPS,
     TRIALS,
@@ -43,6 +42,7 @@ from airoas.planners.bounded_tree import (
     Tree,
     make_tree,
     row_bytes,
+    set_root,
     used_bytes,
 )
 from airoas.planners.storage import Block
@@ -117,8 +117,12 @@ class BoundedPlanner(ABC):
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         """How many particles the root has."""
 
-    def prepare_root(self, model: Any, belief: Particles) -> None:  # noqa: B027 (most have nothing to compile)
-        """Compile what `particles_at_root` needs."""
+    def list_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> bool:
+        """Whether the root was given every state of the belief; else it is drawn."""
+        return False
+
+    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> None:  # noqa: B027 (most have nothing to compile)
+        """Compile what `particles_at_root` and `list_root` need."""
 
     @abstractmethod
     def make_work(self, model: Any, bounds: Bounds) -> Any:
@@ -152,7 +156,7 @@ class _Session:
         self.kernel.prepare(model, tree, work, stream(0))
         belief = Particles(np.zeros((1, tree.states.shape[1])))
         prepare(model, belief)
-        planner.prepare_root(model, belief)
+        planner.prepare_root(model, belief, tree, work)
         _draw_root.prepare(model, belief.states, belief.weights, np.zeros(1), tree, np.zeros(1, np.int64), stream(0))
         self._waiting.append((tree, block, work))
 
@@ -191,7 +195,8 @@ class _Session:
         work.allowed[actions] = True
         count = planner.particles_at_root(model, belief)
         _check_room(planner.memory, count, model.n_actions, tree)
-        _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
+        if not planner.list_root(model, belief, tree, work):
+            _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
         status = int(self.kernel(model, tree, work, rng))
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
@@ -304,9 +309,4 @@ def _draw_root(model: Any, states: Any, weights: Any, live: Any, tree: Tree, cho
         for k in range(states.shape[1]):
             tree.states[j, k] = states[chosen[j], k]
         tree.weights[j] = 1.0 / len(chosen)
-    tree.counts[ROWS] = len(chosen)
-    tree.counts[NODES] = 1
-    tree.parent[0], tree.depth[0], tree.chance[0] = -1, 0, 1.0
-    tree.lower[0], tree.upper[0] = -np.inf, np.inf
-    tree.first[0], tree.width[0] = -1, 0
-    tree.place[0], tree.size[0], tree.key[0] = 0, len(chosen), 0
+    set_root(tree, len(chosen))

@@ -77,11 +77,15 @@ class Tree(Record):
     children: Any
     """[A] how many."""
     successors: Any
-    """[A] the first of the particles that the action leads to, one for each particle of the node above."""
+    """[A] the first of the particles that the action leads to: one for each particle of the node above, or every possible state."""
+    followers: Any
+    """[A] how many."""
+    complete: Any
+    """[A] 1 where they are every possible state, weighted by its probability."""
     states: Any
     """[R, width of a state]"""
     weights: Any
-    """[R] of a node's own particles, or of successors: the weight of the particle that they come from, 0 where terminal."""
+    """[R] of a node's own particles, or of successors: the weight of what they come from, 0 where terminal."""
     note_kind: Any
     """[.] which column, which place, which value before: what the present trial has changed."""
     note_place: Any
@@ -91,7 +95,10 @@ class Tree(Record):
 
 
 _NODE = ("parent", "depth", "chance", "lower", "upper", "first", "width", "place", "size", "key", "default", "plain")
-_ACTION = ("above", "action", "reward", "action_lower", "action_upper", "action_plain", "child", "children", "successors")
+_ACTION = (
+    *("above", "action", "reward", "action_lower", "action_upper", "action_plain", "child", "children", "successors", "followers"),
+    "complete",
+)
 _REAL = {"chance", "lower", "upper", "default", "plain", "reward", "action_lower", "action_upper", "action_plain"}
 
 
@@ -141,6 +148,16 @@ def is_late(tree: Tree) -> bool:
     return bool(now() >= tree.limits[UNTIL])
 
 
+def set_root(tree: Tree, count: int) -> None:
+    """A tree that is its root, whose particles are the first rows."""
+    tree.counts[ROWS] = count
+    tree.counts[NODES] = 1
+    tree.parent[0], tree.depth[0], tree.chance[0] = -1, 0, 1.0
+    tree.lower[0], tree.upper[0] = -math.inf, math.inf
+    tree.first[0], tree.width[0] = -1, 0
+    tree.place[0], tree.size[0], tree.key[0] = 0, count, 0
+
+
 def add_node(tree: Tree, ba: int, depth: int, chance: float, lower: float, upper: float) -> int:
     """A new leaf, whose bounds are never crossed: its number."""
     c = tree.counts[NODES]
@@ -170,6 +187,8 @@ def add_action(tree: Tree, b: int, a: int, lower: float, upper: float) -> int:
     tree.child[ba] = -1
     tree.children[ba] = 0
     tree.successors[ba] = -1
+    tree.followers[ba] = 0
+    tree.complete[ba] = 0
     return int(ba)
 
 
