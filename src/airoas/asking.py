@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from airoas.compile import interpreted
-from airoas.errors import AiroasError, ModelError
+from airoas.errors import AiroasError, ModelError, suggest
 from airoas.hooks import HOOKS, Hook
 from airoas.link import link
 from airoas.native import Native
 from airoas.rng import Rng
 from airoas.shapes import Shape, is_number
-from airoas.structure import files_of, functions_in, place, suggest, written_in
+from airoas.structure import files_of, functions_in, place, written_in
 
 
 def guard(model: Any, name: str, call: Callable[[], Any]) -> Any:

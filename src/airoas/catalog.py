@@ -15,9 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from airoas.errors import AiroasError, ModelError, OptionError
+from airoas.errors import AiroasError, ModelError, OptionError, suggest
 from airoas.protocol import Model
-from airoas.structure import suggest
 
 EPISODES_PER_MAP = 10
 """Random families draw a new map for every ten episode seeds."""

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from airoas import content
-from airoas.errors import ModelError, OptionError
+from airoas.errors import ModelError, OptionError, suggest
 from airoas.hooks import FINITE, HOOKS
 from airoas.link import COERCE
 from airoas.methods import ROWS, as_written, native_class
 from airoas.native import Handle, Native
 from airoas.rng import Rng, stream
 from airoas.shapes import Shape, Shapes, is_number
-from airoas.structure import place, structure_problems, suggest, written_in
+from airoas.structure import place, structure_problems, written_in
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")

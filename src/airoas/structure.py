@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from airoas import content
 from airoas.errors import ModelError
-from airoas.errors import suggest as suggest
 from airoas.hooks import FINITE, HOOKS, PLANS, REQUIRED, Hook
 
 _NAMEDTUPLE_OWN = {"_make", "_replace", "_asdict", "_fields", "_field_defaults", "_fields_defaults", "_user_class"}

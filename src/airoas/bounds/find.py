@@ -17,8 +17,7 @@ from airoas.bounds.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
 from airoas.bounds.store import kept, learned
 from airoas.bounds.values import blind_values, checked_discount, fib_q_values, mdp_q_values
-from airoas.errors import OptionError
-from airoas.structure import suggest
+from airoas.errors import OptionError, suggest
 
 NAMED: dict[str, tuple[Any, Any]] = {
     "paper-light-dark": (-11.0, 11.0),

@@ -92,11 +92,11 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
             values = after(a, 1, values)
             candidates.append((a, times, b))
             worths.append(worth(values))
-    chosen = [candidates[k] for k in _greedy(np.array(worths))]
+    chosen = [candidates[k] for k in best_together(np.array(worths))]
     return np.stack([after(a, times, repeated[b]) for a, times, b in chosen], axis=1), tuple(a for a, _, _ in chosen)
 
 
-def _greedy(worths: np.ndarray) -> list[int]:
+def best_together(worths: np.ndarray) -> list[int]:
     """Rows of [candidates, states], the best one first, then whichever raises the sum of the maxima most."""
     chosen = [int(worths.sum(axis=1).argmax())]
     best = worths[chosen[0]]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.fitted import _greedy
+from airoas.bounds.fitted import best_together
 from airoas.bounds.forest import TREES, Forest, find_leaves, grow, learn, lookup
 from airoas.bounds.grid import draws
 from airoas.bounds.part import ILLEGAL, Part, over_states
@@ -233,7 +233,7 @@ def _choose(model: Any, states: np.ndarray) -> list[Plan]:
     pairs = pairs[: max(1, _WORK // _thrift() // (len(some) * _steps(model)))]
     candidates = repeated + pairs
     worths = np.hstack((worths, _returns(model, some, pairs, stream(0, "pairs"))))
-    return [candidates[k] for k in _greedy(worths.T)[:_MOST_PLANS]]
+    return [candidates[k] for k in best_together(worths.T)[:_MOST_PLANS]]
 
 
 def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[str, np.ndarray]:

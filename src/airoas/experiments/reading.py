@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from airoas.catalog import EPISODES_PER_MAP, FAMILIES
-from airoas.errors import OptionError
+from airoas.errors import OptionError, suggest
 from airoas.experiments.fit import check_fit
 from airoas.experiments.spec import Cell, Domain, Part, Spec, is_file
 from airoas.experiments.store import SPEC, read_spec
-from airoas.structure import suggest
 
 SHIPPED = ("paper", "sweep", "ablation", "literature")
 COUNTS = {"episodes", "maps"}

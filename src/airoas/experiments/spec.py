@@ -103,7 +103,7 @@ class Spec:
         """Every episode once: part by part, the cells of each advancing together, episodes on one map one after another. The first
         of every cell comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
         found: dict[str, tuple[tuple[int, int], Task]] = {}
-        for part, cell in ((number, cell) for number, part in enumerate(self.parts) for cell in part.cells):
+        for part, cell in ((number, cell) for number, each in enumerate(self.parts) for cell in each.cells):
             settings = {"filter": cell.filter, "particles": cell.particles, "max_steps": cell.max_steps}
             names = {"domain": self.locate(cell.domain), "planner": self.locate(cell.kind), "options": cell.options}
             for place, (key, seed) in enumerate(cell.ids.items()):
