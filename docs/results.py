@@ -1,4 +1,4 @@
-"""Make docs/results.md from the rows under results/: `python docs/results.py`.
+"""Make docs/results.md and README's table from the rows under results/: `python docs/results.py`.
 
 Puts the tables and sentences between their marks in the page, and the pictures into docs/results/. What has not been run is
 said to be so, with the command that runs it.
@@ -25,7 +25,7 @@ from airoas.experiments.summary import groups, returns
 from airoas.experiments.table import differences, probability
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(__file__).parent / "results.md"
+PAGE, README = Path(__file__).parent / "results.md", ROOT / "README.md"
 COMMANDS = {
     "literature": "airoas bench literature --out results/literature --jobs 2",
     "paper": "airoas bench paper --scale episodes=0.1,seconds=0.02,iterations=0.1 --out results/paper --jobs 2",
@@ -151,6 +151,13 @@ def planners(run: Run) -> str:
         earned = (figure(run.earned(domain, label), count=True) if label in there else "does not fit" for label in labels)
         rows.append([run.label(domain), *earned, best])
     return table(f"domain | {' | '.join(labels)} | best from elsewhere", rows)
+
+
+def few(run: Run) -> str:
+    """README's table: the planners that search, the domains in its rows."""
+    names = {"airoas": "AIROAS", "adaops": "AdaOPS", "ardespot": "AR-DESPOT", "pomcpow": "POMCPOW", "pomcp": "POMCP"}
+    rows = ([run.label(domain), *(figure(run.earned(domain, label), count=True) for label in names)] for domain in TARGETS)
+    return table(" | ".join(("", *names.values())), rows)
 
 
 def against(run: Run) -> str:
@@ -298,25 +305,37 @@ SECTIONS: dict[str, tuple[str, Callable[[Run], str]]] = {
     "factorial": ("factorial", factorial),
     "rocks": ("paper", rocks),
 }
+IN_README: dict[str, tuple[str, Callable[[Run], str]]] = {"returns": ("literature", few)}
 PICTURES = {
     "budgets": {"budgets-against-seconds": "budgets"},
     "factorial": {"factorial-returns": "factorial", "factorial-2d-returns": "factorial-2d"},
 }
 
 
-def make(results: Path, page: Path) -> None:
-    """Fill the marks of a page with what a folder of results holds, and draw the pictures beside it."""
-    runs: dict[str, Run] = {}
+def runs_in(results: Path) -> dict[str, Run]:
+    """What a folder of results holds."""
+    found = {}
     for name, command in COMMANDS.items():
         if (results / name / SPEC).exists() and (rows := latest(results / name)):
-            runs[name] = Run(command, of_folder(results / name), rows)
+            found[name] = Run(command, of_folder(results / name), rows)
+    return found
+
+
+def fill(runs: dict[str, Run], page: Path, sections: dict[str, tuple[str, Callable[[Run], str]]]) -> None:
+    """Put what was run between the marks of a page."""
     text = page.read_text(encoding="utf-8")
-    for mark, (name, section) in SECTIONS.items():
+    for mark, (name, section) in sections.items():
         made = f"{section(runs[name])}\n\n{runs[name].told()}" if name in runs else f"Not run yet. `{COMMANDS[name]}` makes this part."
         begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
         before, rest = text.split(begin)
         text = f"{before}{begin}\n{made}\n{end}{rest.split(end)[1]}"
     page.write_text(text, encoding="utf-8")
+
+
+def make(results: Path, page: Path) -> None:
+    """Fill the page of results, and draw its pictures beside it."""
+    runs = runs_in(results)
+    fill(runs, page, SECTIONS)
     for name, wanted in PICTURES.items():
         if name in runs:
             drawn = plot.figures(runs[name].spec, runs[name].rows)
@@ -327,3 +346,4 @@ def make(results: Path, page: Path) -> None:
 
 if __name__ == "__main__":
     make(ROOT / "results", PAGE)
+    fill(runs_in(ROOT / "results"), README, IN_README)

@@ -97,6 +97,10 @@ def test_the_page_is_made_from_the_rows(results: ModuleType, tmp_path: Path) -> 
     (tmp_path / "results.md").write_text(text, encoding="utf-8")
     results.make(ROOT / "results", tmp_path / "results.md")
     assert (tmp_path / "results.md").read_text(encoding="utf-8") == text, "run `python docs/results.py`"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    results.fill(results.runs_in(ROOT / "results"), tmp_path / "README.md", results.IN_README)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text, "run `python docs/results.py`"
 
 
 def test_what_is_not_run_is_said_to_be_so(results: ModuleType, tmp_path: Path) -> None:
@@ -105,11 +109,11 @@ def test_what_is_not_run_is_said_to_be_so(results: ModuleType, tmp_path: Path) -
 
 
 def test_few_rows_are_no_verdict(results: ModuleType, tmp_path: Path) -> None:
-    page = written(tmp_path, results, lambda task: 100.0, share=0.02)
+    page = written(tmp_path, results, lambda task: 100.0, share=0.01)
     for section in page.values():
         assert "not finished" in section
     assert "“at least” in 0 of 8 rows" in page["targets"]
-    assert line(page["targets"], "LightDark 1.0")[1] == "10 of 400"
+    assert line(page["targets"], "LightDark 0.5")[1] == "10 of 400"
     assert line(page["targets"], "Tag")[5:7] == ["-6.6, too few", "-6, too few"]
     assert line(page["against"], "Tag", "adaops")[3:] == ["too few"] * 5
     assert "rows are still to run" in page["against"]
@@ -129,7 +133,7 @@ def test_all_rows_speak(results: ModuleType, tmp_path: Path) -> None:
     assert line(page["targets"], "LightDark 1.0")[5] == "3.8, yes"
     assert line(page["targets"], "LaserTag, map 1")[5] == "-8.7, no"
     assert line(page["targets"], "LaserTag, map 1")[8:] == ["90.0", "100.0", "2.00"]
-    assert line(page["planners"], "Tag")[7].endswith("(40)")
+    assert line(page["planners"], "Tag")[7].endswith("(100)")
     better, worse, equal = (line(page["against"], domain, "adaops") for domain in ("LightDark 1.0", "LaserTag, map 1", "Tag"))
     assert float(better[3].split()[0]) == pytest.approx(5.0, abs=0.05)
     assert better[-2:] == ["< 0.001", "yes"]
