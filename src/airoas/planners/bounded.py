@@ -29,6 +29,7 @@ from airoas.planners.bounded_tree import (
     EXCESS,
     EXPANSIONS,
     FIRST_GAP,
+    LISTED,
     MOST_BYTES,
     MOST_DEPTH,
     MOST_TRIALS,
@@ -195,7 +196,8 @@ class _Session:
         work.allowed[actions] = True
         count = planner.particles_at_root(model, belief)
         _check_room(planner.memory, count, model.n_actions, tree)
-        if not planner.list_root(model, belief, tree, work):
+        limits[LISTED] = planner.list_root(model, belief, tree, work)
+        if not limits[LISTED]:
             _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
         status = int(self.kernel(model, tree, work, rng))
         if status == BAD_MODEL:

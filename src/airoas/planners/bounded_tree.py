@@ -26,7 +26,7 @@ STOPS = {GAP: "gap", DEADLINE: "deadline", ITERATIONS: "iterations", MEMORY: "me
 # places in `counts`
 NODES, BRANCHES, ROWS, TRIALS, EXPANSIONS, DEEPEST, NOTED, ANNEALED, STAGES, EVALUATIONS, COUNTS = range(11)
 # places in `limits`
-UNTIL, MOST_TRIALS, MOST_BYTES, CLOSE, RATIO, MOST_DEPTH, EXCESS, FIRST_GAP, LIMITS = range(9)
+UNTIL, MOST_TRIALS, MOST_BYTES, CLOSE, RATIO, MOST_DEPTH, EXCESS, FIRST_GAP, LISTED, LIMITS = range(10)
 # kinds of notes: which column was changed
 _LOWER, _UPPER, _PLAIN, _FIRST, _ACTION_LOWER, _ACTION_UPPER, _ACTION_PLAIN, _CHILD = range(8)
 
@@ -141,6 +141,11 @@ def has_room(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
     """Whether this many more rows of each kind stay within the memory allowed."""
     more = row_bytes(nodes, actions, rows, tree.observations.shape[1], tree.states.shape[1])
     return bool(used_bytes(tree) + more <= tree.limits[MOST_BYTES])
+
+
+def is_complete(tree: Tree, b: int) -> bool:
+    """Whether a node's own particles are every possible state."""
+    return bool(tree.limits[LISTED] > 0.0) if b == 0 else bool(tree.complete[tree.parent[b]])
 
 
 def is_late(tree: Tree) -> bool:

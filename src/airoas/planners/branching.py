@@ -26,6 +26,7 @@ from airoas.planners.bounded_tree import (
     Tree,
     add_node,
     has_room,
+    is_complete,
     is_late,
     set_action_bounds,
     set_children,
@@ -158,7 +159,7 @@ def branch_by(evaluate: Any, exact: bool) -> Any:
         reward expected."""
         b, a = tree.above[ba], int(tree.action[ba])
         tree.complete[ba] = 0
-        if exact:
+        if exact and is_complete(tree, b):
             count = list_successors(model, tree, work, b, a)
             if count != TOO_MANY:
                 tree.complete[ba] = 1 if count >= 0 else 0
