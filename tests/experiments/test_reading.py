@@ -140,6 +140,30 @@ def test_parts_inherit(tiny: Path) -> None:
     ]
 
 
+def test_what_is_said_of_a_domain_holds_in_parts_that_list_it() -> None:
+    text = """
+[domains.tiger]
+label = "Doors"
+upper_bound = 30.0
+[domains.tag]
+label = "nobody's"
+[[parts]]
+name = "one"
+episodes = 3
+domains = ["tiger"]
+[parts.planners.random]
+[[parts]]
+name = "two"
+domains = { tiger = { episodes = 2, label = "Two doors" } }
+[parts.planners.qmdp]
+"""
+    spec = parse(text, check=False)
+    assert {name: (domain.label, domain.upper_bound) for name, domain in spec.domains.items()} == {"tiger": ("Two doors", 30.0)}
+    assert [len(cell.seeds) for cell in spec.cells] == [3, 2]
+    tasks = [(task["planner"], task["seed"]) for task in spec.tasks()]  # the first of each, then part by part
+    assert tasks == [("random", 0), ("qmdp", 0), ("random", 1), ("random", 2), ("qmdp", 1)]
+
+
 def test_an_episode_in_two_cells_is_run_once(make_spec: Callable[..., Spec]) -> None:
     planner = "planner = 'tiny.py:Searching'\niterations = 5\n"
     spec = make_spec(f"[planners.a]\n{planner}[planners.b]\n{planner}")

@@ -71,7 +71,8 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
         place = f"parts[{number}]" if "parts" in data else ""
         reader.only(part, PART, place)
         table = {**{key: data[key] for key in PART if key in data}, **part}
-        found.append(_part(reader, table, place, _factors(reader, scale, table.get("quick", {})), domains))
+        about = data["domains"] if isinstance(data.get("domains"), dict) else {}
+        found.append(_part(reader, table, place, _factors(reader, scale, table.get("quick", {})), domains, about))
     for number, part in enumerate([data, *parts]):
         for name, planner in part.get("planners", {}).items():
             reader.only(planner.get("on", {}), domains, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
@@ -172,7 +173,10 @@ def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:
     return dict.fromkeys(SCALED, 1.0) | factors
 
 
-def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str, float], domains: dict[str, Domain]) -> Part:
+def _part(
+    reader: _Reader, table: dict[str, Any], place: str, factors: dict[str, float], domains: dict[str, Domain], about: dict[str, Any]
+) -> Part:
+    """`about`: what the file says above its parts of each domain; how it is called and bounded holds in all of them."""
     wanted = table.get("domains")
     if isinstance(wanted, list) and all(isinstance(name, str) for name in wanted):
         wanted = {name: {} for name in wanted}
@@ -190,10 +194,13 @@ def _part(reader: _Reader, table: dict[str, Any], place: str, factors: dict[str,
             inherited = {key: table[key] for key in SETTINGS if key in table and not (key in COUNTS and own.keys() & COUNTS)}
             run = _settings(reader, name, inherited | own | outer, where, factors["episodes"])
             before = domains.get(name, Domain(Path(name).name, "", None))  # what one part says of a domain holds in all
-            bound = own.get("upper_bound", before.upper_bound)
-            if bound is not None and not isinstance(bound, (int, float)):
-                raise reader.error(f"upper_bound is {bound!r}", "give a number.", where)
-            domains[name] = Domain(reader.text(own, "label", before.label, where), reader.text(own, "note", before.note, where), bound)
+            for said in (about.get(name, {}), own):
+                reader.only(said, DOMAIN, where)
+                bound = said.get("upper_bound", before.upper_bound)
+                if bound is not None and not isinstance(bound, (int, float)):
+                    raise reader.error(f"upper_bound is {bound!r}", "give a number.", where)
+                before = Domain(reader.text(said, "label", before.label, where), reader.text(said, "note", before.note, where), bound)
+            domains[name] = before
             for planner, options in planners.items():
                 cells += _cells(reader, name, planner, options, run, outer, factors)
     labels = [(cell.domain, cell.label) for cell in cells]
