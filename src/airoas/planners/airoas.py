@@ -48,7 +48,7 @@ from airoas.planners.bounded_tree import (
 )
 from airoas.planners.branching import branch_by, make_branching
 from airoas.planners.leaves import draw_particles, keep_particles, likelihoods, open_by, weigh
-from airoas.planners.states import can_enumerate, keep_likely, list_root
+from airoas.planners.states import can_list, keep_likely, list_root
 from airoas.rng import stream
 
 MODES = ("corrected", "literal", "none")
@@ -165,7 +165,7 @@ class AIROAS(BoundedPlanner):
 
     def _is_exact(self, model: Any, bounds: Bounds) -> bool:
         """Bounds without values of actions are simulated in every particle, for which a few states are too few."""
-        return self.exact and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
+        return self.exact and self.anneal != "literal" and bounds.by_action and can_list(model)
 
     def list_root(self, model: Any, belief: Particles, tree: Tree, work: Annealing) -> bool:
         exact = len(work.branching.slots) > 1

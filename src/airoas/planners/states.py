@@ -18,7 +18,7 @@ LEAST = 1e-5  # of the likeliest state's probability: states that are less likel
 _CERTAIN = 1.0 - 1e-12  # the sum of probabilities at which a state has no more successors
 
 
-def can_enumerate(model: Any) -> bool:
+def can_list(model: Any) -> bool:
     """Whether the model lists all that its nodes need."""
     return bool(model.is_finite and model.has("reward"))
 
@@ -100,12 +100,16 @@ def keep_likely(tree: Tree, b: int, size: int, weights: Any) -> None:
 
 @kernel
 def list_root(model: Any, states: Any, weights: Any, tree: Tree, work: Any) -> bool:
-    """Whether the root could take every live state of a belief, with its probability, as its own."""
+    """Whether the root could take every live state of a belief, with its probability, as its own; but for those that are next to
+    impossible."""
     _forget(work)
-    count, total = 0, 0.0
+    count, total, likeliest = 0, 0.0, 0.0
+    for i in range(len(weights)):
+        if not model.is_terminal(model.read_state(states, i)):
+            likeliest = max(likeliest, weights[i])
     for i in range(len(weights)):
         s = model.read_state(states, i)
-        if weights[i] > 0.0 and not model.is_terminal(s):
+        if weights[i] >= LEAST * likeliest and not model.is_terminal(s):
             row = _find(work, model.index(s), count)
             if row == len(work.numbers):
                 return False
