@@ -46,7 +46,7 @@ TARGETS = {
 ENOUGH = 100
 """Episodes that a verdict needs."""
 SOME = 40
-"""Episodes that README's table needs."""
+"""Episodes that README's table needs; what has fewer is left out."""
 BLIND = {"light": 0.0, "tag": -20.0, "laser": -20.0, "rock-sample-11": 10.0 * 0.95**10, "rock-sample-15": 10.0 * 0.95**14}
 """What a plan without eyes earns: never stopping, walking for ever, leaving at once. With the proved bound it spans the values."""
 NAMES = {"anneal": "tree", "filter": "filter", "filter_particles": "particles", "seconds": "seconds"}
@@ -156,13 +156,15 @@ def planners(run: Run) -> str:
 
 
 def few(run: Run) -> str:
-    """README's table: the planners that search, the domains in its rows."""
+    """README's table: planners that search, by domains."""
     names = {"airoas": "AIROAS", "adaops": "AdaOPS", "ardespot": "AR-DESPOT", "pomcpow": "POMCPOW", "pomcp": "POMCP"}
+    domains = [domain for domain in TARGETS if run.earned(domain, "airoas").n >= SOME]
     rows = []
-    for domain in TARGETS:
-        earned = (run.earned(domain, label) for label in names)
-        rows.append([run.label(domain), *(figure(known, count=True) if known.n >= SOME else "still to run" for known in earned)])
-    return table(" | ".join(("domain", *names.values())), rows)
+    for label, name in names.items():
+        earned = [run.earned(domain, label) for domain in domains]
+        if any(known.n >= SOME for known in earned):
+            rows.append([name, *(figure(known, count=True) if known.n >= SOME else "still to run" for known in earned)])
+    return table(" | ".join(("planner", *map(run.label, domains))), rows)
 
 
 def against(run: Run) -> str:
@@ -326,11 +328,15 @@ def runs_in(results: Path) -> dict[str, Run]:
     return found
 
 
+def with_source(section: Callable[[Run], str]) -> Callable[[Run], str]:
+    return lambda run: f"{section(run)}\n\n{run.told()}"
+
+
 def fill(runs: dict[str, Run], page: Path, sections: dict[str, tuple[str, Callable[[Run], str]]]) -> None:
     """Put what was run between the marks of a page."""
     text = page.read_text(encoding="utf-8")
     for mark, (name, section) in sections.items():
-        made = f"{section(runs[name])}\n\n{runs[name].told()}" if name in runs else f"Not run yet. `{COMMANDS[name]}` makes this part."
+        made = section(runs[name]) if name in runs else f"Not run yet. `{COMMANDS[name]}` makes this part."
         begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
         before, rest = text.split(begin)
         text = f"{before}{begin}\n{made}\n{end}{rest.split(end)[1]}"
@@ -340,7 +346,7 @@ def fill(runs: dict[str, Run], page: Path, sections: dict[str, tuple[str, Callab
 def make(results: Path, page: Path) -> None:
     """Fill the page of results, and draw its pictures beside it."""
     runs = runs_in(results)
-    fill(runs, page, SECTIONS)
+    fill(runs, page, {mark: (name, with_source(section)) for mark, (name, section) in SECTIONS.items()})
     for name, wanted in PICTURES.items():
         if name in runs:
             drawn = plot.figures(runs[name].spec, runs[name].rows)
