@@ -69,6 +69,13 @@ class Run(NamedTuple):
     command: str
     spec: Spec
     rows: dict[str, Row]
+    luck: dict[str, float]
+    """What episodes earned less their luck (`docs/luck.py`), by id."""
+
+    def less_luck(self) -> Run:
+        """The run with these in place of returns; without the episodes that have none. Where none has, the run as it is."""
+        known = {key: row | {"discounted_return": self.luck[key]} for key, row in self.rows.items() if key in self.luck}
+        return self._replace(rows=known or self.rows)
 
     def cell(self, domain: str, label: str) -> Cell:
         return next(cell for cell in self.spec.cells if (cell.domain, cell.label) == (domain, label))
@@ -122,7 +129,7 @@ def bullets(sentences: Iterable[str]) -> str:
 
 
 def targets(run: Run) -> str:
-    rows, reached = [], {"at least": 0, "aim": 0}
+    rows, lucky, reached = [], [], {"at least": 0, "aim": 0}
     for domain, (least, aim) in TARGETS.items():
         cell = run.cell(domain, "airoas")
         done, known = run.done(cell), run.earned(domain, "airoas")
@@ -136,10 +143,15 @@ def targets(run: Run) -> str:
         count = str(len(done)) if len(done) == len(cell.seeds) else f"{len(done)} of {len(cell.seeds)}"
         bound = run.spec.domains[domain].upper_bound
         wrong = f"{100 * np.mean([row['wrong_stop'] for row in done.values()]):.1f} %" if done else "not run yet"
-        earned = [figure(known), span(known.low, known.high), wrong]
+        fair = run.less_luck().earned(domain, "airoas") if run.luck else estimate([])
+        earned = [figure(known), span(known.low, known.high), figure(fair) if fair.n else "-", wrong]
+        passed = [(name, value) for name, value in wanted.items() if fair.mean + fair.sem < value <= known.mean + known.sem]
+        lucky += [f"{run.label(domain)} ({name} {value:g})" for name, value in passed]
         rows.append([run.label(domain), count, *earned, *said.values(), "-" if bound is None else f"{bound:g}", *times])
-    header = "domain | n | return ± SE | 95 % interval | wrong stops | at least | aim | proved bound | plan ms p50 | p99 | update ms, mean"
+    header = "domain | n | return ± SE | 95 % interval | without luck | wrong stops | at least | aim | proved bound"
+    header += " | plan ms p50 | p99 | update ms, mean"
     counts = f"Reached, counting one standard error: “at least” in {reached['at least']} of {len(rows)} rows, the aim in {reached['aim']}."
+    counts += f" Reached by luck, as the figure without it says: {'; '.join(lucky)}." if lucky else ""
     return f"{table(header, rows)}\n\n{counts}"
 
 
@@ -167,9 +179,25 @@ def few(run: Run) -> str:
     return table(" | ".join(("planner", *map(run.label, domains))), rows)
 
 
+def luck(run: Run) -> str:
+    """What planners earned less luck, by domains."""
+    fair = run.less_luck()
+    there = dict.fromkeys((cell.domain, cell.label) for cell in run.spec.cells)
+    labels = dict.fromkeys(label for domain, label in there if fair.earned(domain, label).n) if run.luck else {}
+    if not labels:
+        return "Not worked out yet. `python docs/luck.py` does it."
+    rows = []
+    for domain in TARGETS:
+        known = [figure(fair.earned(domain, label), count=True) if (domain, label) in there else "does not fit" for label in labels]
+        ours, theirs = run.earned(domain, "airoas"), fair.earned(domain, "airoas")
+        stands = f"{(ours.sem / theirs.sem) ** 2 * theirs.n / ours.n:.0f}" if theirs.n >= SOME else "-"
+        rows.append([run.label(domain), *known, stands])
+    return table(f"domain | {' | '.join(labels)} | episodes that one of AIROAS's stands for", rows)
+
+
 def against(run: Run) -> str:
     pairs = [(domain, other) for domain in TARGETS for other in ("adaops", "ardespot")]
-    gains = [run.gain(domain, "airoas", other) for domain, other in pairs]
+    gains = [run.less_luck().gain(domain, "airoas", other) for domain, other in pairs]
     ranges = []
     for domain, _ in pairs:
         bound = run.spec.domains[domain].upper_bound
@@ -239,8 +267,12 @@ def budgets(run: Run) -> str:
     part = run.spec.parts[0]
     budgets = {cell.label: f"{cell.axes['seconds']:g} s" for cell in part.cells}
     domains = dict.fromkeys(cell.domain for cell in part.cells)
-    rows = [[run.label(domain), *(figure(run.earned(domain, label), count=True) for label in budgets)] for domain in domains]
-    compared = [r for r in differences(run.spec, run.rows) if r["part"] == part.name]
+    fair, rows = run.less_luck(), []
+    for domain in domains:
+        rows.append([run.label(domain), *(figure(run.earned(domain, label), count=True) for label in budgets)])
+        if run.luck:
+            rows.append([f"{run.label(domain)}, without luck", *(figure(fair.earned(domain, label)) for label in budgets)])
+    compared = [r for r in differences(fair.spec, fair.rows) if r["part"] == part.name]
     picture = "![Returns against time per move](results/budgets.png)"
     return f"{table(' | '.join(('domain', *budgets.values())), rows)}\n\n{picture}\n\n{_verdict(run, compared)}"
 
@@ -305,6 +337,7 @@ def rocks(run: Run) -> str:
 SECTIONS: dict[str, tuple[str, Callable[[Run], str]]] = {
     "targets": ("literature", targets),
     "planners": ("literature", planners),
+    "luck": ("literature", luck),
     "against": ("literature", against),
     "paper": ("paper", paper),
     "hundredth": ("budgets", hundredth),
@@ -321,10 +354,13 @@ PICTURES = {
 
 def runs_in(results: Path) -> dict[str, Run]:
     """What a folder of results holds."""
-    found = {}
+    found, without = {}, {}
+    if (file := results / "luck.csv").exists():
+        with open(file, newline="") as lines:
+            without = {row["id"]: float(row["return_without_luck"]) for row in csv.DictReader(lines)}
     for name, command in COMMANDS.items():
         if (results / name / SPEC).exists() and (rows := latest(results / name)):
-            found[name] = Run(command, of_folder(results / name), rows)
+            found[name] = Run(command, of_folder(results / name), rows, {key: without[key] for key in rows if key in without})
     return found
 
 

@@ -79,12 +79,13 @@ class AIROAS(BoundedPlanner):
     """N, at each node."""
     anneal: str = "corrected"
     """"corrected", "literal" (Alg. 4 and 5 as printed) or "none" (the ablation)."""
-    target_inefficiency: float = 2.0
+    target_inefficiency: float = 5.0
     """r*: N/ESS above which a leaf is annealed (or, without annealing, resampled)."""
     moves: int = 2
     """Sweeps of Metropolis-Hastings at each temperature."""
     delta: float = 0.5
-    """Observations share a branch where their weights differ by no more (L1, 0 to 2); negative: never."""
+    """Observations share a branch where their weights differ by no more (L1, 0 to 2; at most 0.1 where every possible state is
+    listed, see `exact`); negative: never."""
     observations: int | None = None
     """How many of the particles make an observation, hence at most as many branches to an action; None: all."""
     exact: bool = True
@@ -111,7 +112,7 @@ class AIROAS(BoundedPlanner):
         if self.trial not in TRIALS:
             raise OptionError(f"there is no trial={self.trial!r}", f"use {' or '.join(TRIALS)}.")
         if not self.target_inefficiency > 1.0:
-            raise OptionError(f"target_inefficiency is {self.target_inefficiency}", "choose it above 1; 2 is the default.")
+            raise OptionError(f"target_inefficiency is {self.target_inefficiency}", "choose it above 1; 5 is the default.")
         if self.observations is not None and self.observations < 1:
             raise OptionError(f"observations is {self.observations}", "use at least 1, or None for one to a particle.")
         if self.moves < 0:
@@ -122,7 +123,7 @@ class AIROAS(BoundedPlanner):
     @classmethod
     def as_printed(cls, seconds: float | None = None, iterations: int | None = None, **options: Any) -> AIROAS:
         """The paper's listing, with its choices where it makes them; `bounds` are the paper's for each domain."""
-        printed: dict[str, Any] = {"anneal": "literal", "delta": -1.0, "trial": "full", "gap": 0.0}
+        printed: dict[str, Any] = {"anneal": "literal", "target_inefficiency": 2.0, "delta": -1.0, "trial": "full", "gap": 0.0}
         return cls(seconds=seconds, iterations=iterations, **(printed | options))
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:

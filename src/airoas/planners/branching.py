@@ -36,6 +36,8 @@ from airoas.planners.states import TOO_MANY, list_successors, slots_for
 
 TOGETHER = 16  # observations that are weighed at a time at most; between two such lots the clock is read
 LOT = 4096  # likelihoods of a lot, unless those of one observation are more
+EXACT_DELTA = 0.1
+"""Delta among probabilities: a larger one is for weights of particles, which differ by chance."""
 
 
 class Branching(Record):
@@ -255,10 +257,11 @@ def add_branch(tree: Tree, work: Branching, ba: int, g: int, logs: Any, first: i
     b = tree.above[ba]
     size, kept = tree.followers[ba], tree.counts[NODES] - first
     weights, chance = work.weights[kept], work.masses[g]
+    delta = min(work.delta, EXACT_DELTA) if tree.complete[ba] else work.delta
     if weigh(tree, ba, size, logs, weights) == math.inf:
         return False
     for other in range(kept):
-        if work.delta >= 0.0 and distance(work.weights[other], weights, size, work.delta) <= work.delta:
+        if delta >= 0.0 and distance(work.weights[other], weights, size, delta) <= delta:
             tree.chance[first + other] += chance
             return True
     plans, width = len(work.first_actions), len(work.sums)

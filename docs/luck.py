@@ -1,0 +1,172 @@
+"""What the reported episodes earned, less their luck: `python docs/luck.py` writes results/luck.csv from the rows of two folders there.
+
+Let V be any guess of what beliefs are worth, and Q(b, a) = E[r + discount V(b')]. Then the return of a policy is on average
+
+    V(b_0) + sum over t of discount^t (Q(b_t, a_t) - V(b_t)),
+
+less discount^T V(b_T) where the step limit T cuts the episode: in the sum of rewards, each r + discount V(b') has given way to its
+mean. What is left of the luck is what V does not foresee; where V is the optimal value nothing is left but what the choice of actions
+lost. It holds for the beliefs of an exact filter. The worlds need no planner to be seen again: a seed and the recorded actions
+determine them.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from airoas.belief.particles import Particles
+from airoas.bounds.find import find_bounds, find_plans
+from airoas.bounds.part import over_states
+from airoas.bounds.point_based import write_out
+from airoas.compile import kernel
+from airoas.episode import simulate
+from airoas.experiments.play import Row, find_domain
+from airoas.experiments.store import latest
+from airoas.planners.base import Decision
+from airoas.rng import Rng, stream
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "results" / "luck.csv"
+FOLDERS = ("literature", "budgets")
+
+
+class Guess(Protocol):
+    """V and Q, at beliefs in a form of its own."""
+
+    model: Any
+
+    def view(self, belief: Particles) -> Any: ...
+
+    def value(self, view: Any) -> float: ...
+
+    def after(self, view: Any, a: int) -> float: ...
+
+
+class Nothing:
+    """V = 0, so that Q is the expected reward: on the light-darks, whether a stop was right is left to the belief."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def view(self, belief: Particles) -> Particles:
+        return belief
+
+    def value(self, belief: Particles) -> float:
+        return 0.0
+
+    def after(self, belief: Particles, a: int) -> float:
+        rewards = np.zeros(len(belief.states))
+        _reward(self.model, belief.states, self.model.row("action", a), rewards, stream(0))
+        return float(belief.weights @ rewards)
+
+
+class Observable:
+    """The mean value of the states, were they seen; it is linear in the belief, so that Q is the mean of theirs."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.bounds = model, find_bounds(model, (0.0, "qmdp"))
+
+    def view(self, belief: Particles) -> tuple[np.ndarray, np.ndarray]:
+        """Weights [N] and Q of the states [N, A]."""
+        numbers = np.zeros((len(belief.states), 1 + self.model.n_actions))
+        over_states(self.bounds.evaluate)(self.model, self.bounds.data, belief.states, numbers.reshape(-1), stream(0))
+        return belief.weights, numbers[:, 1:]
+
+    def value(self, view: tuple[np.ndarray, np.ndarray]) -> float:
+        return float(view[0] @ view[1].max(axis=1))
+
+    def after(self, view: tuple[np.ndarray, np.ndarray], a: int) -> float:
+        return float(view[0] @ view[1][:, a])
+
+
+class Solved:
+    """The best plan of point-based value iteration, which on Tag is the optimal value but for some hundredths."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.problem, self.plans = model, write_out(model), find_plans(model)["values"]
+
+    def view(self, belief: Particles) -> np.ndarray:
+        """[S] the belief, without what has ended."""
+        numbers = [self.model.index(self.model.from_row("state", row)) for row in belief.states]
+        mass = np.bincount(numbers, belief.weights, len(self.problem.terminal))
+        mass[self.problem.terminal] = 0.0
+        return np.asarray(mass / mass.sum())
+
+    def value(self, mass: np.ndarray) -> float:
+        return float((mass @ self.plans).max())
+
+    def after(self, mass: np.ndarray, a: int) -> float:
+        """The reward, and the best plan after each observation."""
+        problem, there = self.problem, np.flatnonzero(mass)
+        arriving = (mass[there, None] * problem.probabilities[there, a]).ravel()
+        arrived = np.bincount(problem.successors[there, a].ravel(), arriving, len(mass))
+        arrived[problem.terminal] = 0.0
+        live = np.flatnonzero(arrived)
+        best = ((arrived[live, None] * problem.chances[live, a]).T @ self.plans[live]).max(axis=1)
+        return float(mass[there] @ problem.rewards[there, a] + self.model.discount * best.sum())
+
+
+GUESSES: dict[str, Any] = {"light-dark": Nothing, "tag": Solved, "laser-tag": Observable, "rock-sample": Observable}
+"""By how a domain's name begins."""
+
+
+class Recorded:
+    """A planner that does again what was done."""
+
+    def __init__(self, actions: Iterable[Any]) -> None:
+        self.actions = iter(actions)
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        return Decision(next(self.actions), float("nan"))
+
+
+def without_luck(guess: Guess, row: Row) -> float:
+    """The return of an episode, less its luck."""
+    assert row["used_filter"] == "exact"
+    model = guess.model
+    episode = simulate(model, Recorded(row["actions"]), row["seed"], row["used_filter"], max_steps=row["steps"])
+    assert episode.discounted_return == row["discounted_return"], f"the world of seed {row['seed']} was another one"
+    views = [guess.view(belief) for belief in episode.beliefs()]
+    total = guess.value(views[0])
+    for t, (view, step) in enumerate(zip(views, episode.trace, strict=False)):
+        total += model.discount**t * (guess.after(view, step.action) - guess.value(view))
+    return total if episode.terminated else total - model.discount**episode.steps * guess.value(views[-1])
+
+
+@kernel
+def _reward(model: Any, states: Any, actions: Any, rewards: Any, rng: Any) -> None:
+    a = model.read_action(actions, 0)
+    for i in range(len(states)):
+        _, rewards[i] = model.step(model.read_state(states, i), a, rng)
+
+
+def main() -> None:
+    """Work out what the file does not have yet."""
+    known: dict[str, str] = {}
+    if FILE.exists():
+        with open(FILE, newline="") as lines:
+            known = {row["id"]: row["return_without_luck"] for row in csv.DictReader(lines)}
+    found = [item for folder in FOLDERS for item in latest(ROOT / "results" / folder).items()]
+    rows = {key: row for key, row in found if "error" not in row and row["planner"] != "random"}
+    wanted = sorted((row for key, row in rows.items() if key not in known), key=lambda row: str(row["domain"]))
+    guesses: dict[tuple[str, Any], Guess] = {}
+    for i, row in enumerate(wanted):
+        place = row["domain"], row["map"]
+        if place not in guesses:
+            guess = next(guess for start, guess in GUESSES.items() if row["domain"].startswith(start))
+            guesses[place] = guess(find_domain(row["domain"])(row["seed"]))
+        known[row["id"]] = f"{without_luck(guesses[place], row):.6f}"
+        if sys.stderr.isatty():
+            print(f"\r{i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
+    with open(FILE, "w", newline="") as lines:
+        csv.writer(lines, lineterminator="\n").writerows([("id", "return_without_luck"), *sorted((key, known[key]) for key in rows)])
+
+
+if __name__ == "__main__":
+    main()
