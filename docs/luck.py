@@ -146,26 +146,38 @@ def _reward(model: Any, states: Any, actions: Any, rewards: Any, rng: Any) -> No
         _, rewards[i] = model.step(model.read_state(states, i), a, rng)
 
 
+def known_figures() -> dict[tuple[str, str], str]:
+    """Of the file: returns without luck by episode and return, for an id says what was to be run and not by which version."""
+    if not FILE.exists():
+        return {}
+    with open(FILE, newline="") as lines:
+        return {(row["id"], row["return"]): row["return_without_luck"] for row in csv.DictReader(lines)}
+
+
+def reported() -> dict[tuple[str, str], Row]:
+    """The episodes that get a figure, by the same keys."""
+    rows = [row for folder in FOLDERS if (ROOT / "results" / folder).exists() for row in latest(ROOT / "results" / folder).values()]
+    return {(row["id"], str(row["discounted_return"])): row for row in rows if "error" not in row and row["planner"] != "random"}
+
+
 def main() -> None:
     """Work out what the file does not have yet."""
-    known: dict[str, str] = {}
-    if FILE.exists():
-        with open(FILE, newline="") as lines:
-            known = {row["id"]: row["return_without_luck"] for row in csv.DictReader(lines)}
-    found = [item for folder in FOLDERS for item in latest(ROOT / "results" / folder).items()]
-    rows = {key: row for key, row in found if "error" not in row and row["planner"] != "random"}
-    wanted = sorted((row for key, row in rows.items() if key not in known), key=lambda row: str(row["domain"]))
+    known, rows = known_figures(), reported()
+    wanted = sorted(rows.keys() - known.keys(), key=lambda key: (rows[key]["domain"], key))
     guesses: dict[tuple[str, Any], Guess] = {}
-    for i, row in enumerate(wanted):
+    for i, key in enumerate(wanted):
+        row = rows[key]
         place = row["domain"], row["map"]
         if place not in guesses:
             guess = next(guess for start, guess in GUESSES.items() if row["domain"].startswith(start))
             guesses[place] = guess(find_domain(row["domain"])(row["seed"]))
-        known[row["id"]] = f"{without_luck(guesses[place], row):.6f}"
+        known[key] = f"{without_luck(guesses[place], row):.6f}"
         if sys.stderr.isatty():
             print(f"\r{i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
     with open(FILE, "w", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows([("id", "return_without_luck"), *sorted((key, known[key]) for key in rows)])
+        csv.writer(lines, lineterminator="\n").writerows(
+            [("id", "return", "return_without_luck"), *sorted((*key, known[key]) for key in rows)]
+        )
 
 
 if __name__ == "__main__":

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from docs_scripts import script
 
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.episode import simulate
 from airoas.experiments.play import record
-from airoas.experiments.store import latest
 from airoas.planners import PBVI, QMDP, Random
-from tests.experiments.test_results_page import script
 
-ROOT = Path(__file__).parents[2]
 ROCKS = RockSample(5, ((1, 1), (3, 0), (2, 4)))
 
 
@@ -38,20 +34,21 @@ def played(model: Any, planner: Any, seeds: range, max_steps: int | None = None)
         ("Observable", ROCKS, Random(), None),
         ("Observable", ROCKS, QMDP(), 6),
         ("Solved", Tiger(), Random(), 20),
-        ("Solved", Tiger(), QMDP(), 20),
+        ("Solved", Tiger(), PBVI(), 20),
     ],
-    ids=str,
+    ids=["LightDark", "rocks at random", "rocks cut short", "Tiger at random", "Tiger solved"],
 )
 def test_the_mean_stays_and_the_spread_falls(luck: ModuleType, guess: str, model: Any, planner: Any, max_steps: int | None) -> None:
-    """False alarm in one of five cases: 2 in 10,000 (four standard errors, twice as many sides)."""
+    """A false alarm in any of the cases: 2 in 10,000, the share of a normal beyond 4.2 deviations five times."""
     known = getattr(luck, guess)(model)
-    rows = played(model, planner, range(300), max_steps)
+    rows = played(model, planner, range(120), max_steps)
     earned = np.array([row["discounted_return"] for row in rows])
     fair = np.array([luck.without_luck(known, row) for row in rows])
     taken = earned - fair
     assert abs(taken.mean()) < 4.2 * taken.std(ddof=1) / math.sqrt(len(taken))
     assert taken.std() > 0.1 * earned.std()  # there was some
-    assert fair.std() < earned.std()
+    if not isinstance(planner, Random):  # what chance does is none of what V foresees
+        assert fair.std() < earned.std()
 
 
 def test_a_solved_problem_keeps_no_luck(luck: ModuleType) -> None:
@@ -69,9 +66,4 @@ def test_another_world_is_noticed(luck: ModuleType) -> None:
 
 
 def test_every_reported_episode_has_its_figure(luck: ModuleType) -> None:
-    with open(luck.FILE, newline="") as lines:
-        known = {row["id"] for row in csv.DictReader(lines)}
-    for folder in luck.FOLDERS:
-        rows = latest(ROOT / "results" / folder)
-        missing = [key for key, row in rows.items() if "error" not in row and row["planner"] != "random" and key not in known]
-        assert not missing, "run `python docs/luck.py`"
+    assert luck.known_figures().keys() == luck.reported().keys(), "run `python docs/luck.py`"

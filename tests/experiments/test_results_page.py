@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import re
-import sys
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -14,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from docs_scripts import ROOT, script
 
 from airoas import stream
 from airoas.domains import RockSample
@@ -22,18 +21,6 @@ from airoas.errors import OptionError
 from airoas.experiments.reading import parse
 from airoas.experiments.spec import Spec
 from airoas.experiments.store import Lock
-
-ROOT = Path(__file__).parents[2]
-
-
-def script(name: str) -> ModuleType:
-    """A script of docs/, which are in no package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
