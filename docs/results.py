@@ -145,13 +145,15 @@ def targets(run: Run) -> str:
         wrong = f"{100 * np.mean([row['wrong_stop'] for row in done.values()]):.1f} %" if done else "not run yet"
         fair = run.less_luck().earned(domain, "airoas") if run.luck else estimate([])
         earned = [figure(known), span(known.low, known.high), figure(fair) if fair.n else "-", wrong]
-        passed = [(name, value) for name, value in wanted.items() if fair.mean + fair.sem < value <= known.mean + known.sem]
-        lucky += [f"{run.label(domain)} ({name} {value:g})" for name, value in passed]
+        for name, value in wanted.items():
+            by_luck, truly = (one.mean + one.sem >= value for one in (known, fair))
+            if fair.n >= ENOUGH and by_luck != truly:
+                lucky.append(f"{run.label(domain)} ({name} {value:g}: {'' if truly else 'not '}reached)")
         rows.append([run.label(domain), count, *earned, *said.values(), "-" if bound is None else f"{bound:g}", *times])
     header = "domain | n | return ± SE | 95 % interval | without luck | wrong stops | at least | aim | proved bound"
     header += " | plan ms p50 | p99 | update ms, mean"
     counts = f"Reached, counting one standard error: “at least” in {reached['at least']} of {len(rows)} rows, the aim in {reached['aim']}."
-    counts += f" Reached by luck, as the figure without it says: {'; '.join(lucky)}." if lucky else ""
+    counts += f" Without luck the verdict is another on {'; '.join(lucky)}." if lucky else ""
     return f"{table(header, rows)}\n\n{counts}"
 
 
