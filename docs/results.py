@@ -130,6 +130,7 @@ def bullets(sentences: Iterable[str]) -> str:
 
 def targets(run: Run) -> str:
     rows, lucky, reached = [], [], {"at least": 0, "aim": 0}
+    without = run.less_luck()
     for domain, (least, aim) in TARGETS.items():
         cell = run.cell(domain, "airoas")
         done, known = run.done(cell), run.earned(domain, "airoas")
@@ -143,7 +144,7 @@ def targets(run: Run) -> str:
         count = str(len(done)) if len(done) == len(cell.seeds) else f"{len(done)} of {len(cell.seeds)}"
         bound = run.spec.domains[domain].upper_bound
         wrong = f"{100 * np.mean([row['wrong_stop'] for row in done.values()]):.1f} %" if done else "not run yet"
-        fair = run.less_luck().earned(domain, "airoas") if run.luck else estimate([])
+        fair = without.earned(domain, "airoas") if run.luck else estimate([])
         earned = [figure(known), span(known.low, known.high), figure(fair) if fair.n else "-", wrong]
         for name, value in wanted.items():
             by_luck, truly = (one.mean + one.sem >= value for one in (known, fair))
@@ -200,7 +201,8 @@ def luck(run: Run) -> str:
 
 def against(run: Run) -> str:
     pairs = [(domain, other) for domain in TARGETS for other in ("adaops", "ardespot")]
-    gains = [run.less_luck().gain(domain, "airoas", other) for domain, other in pairs]
+    fair = run.less_luck()
+    gains = [fair.gain(domain, "airoas", other) for domain, other in pairs]
     ranges = []
     for domain, _ in pairs:
         bound = run.spec.domains[domain].upper_bound
@@ -308,7 +310,7 @@ def _verdict(run: Run, compared: list[dict[str, Any]]) -> str:
         return "Too few episodes to compare anything yet."
     clear = [key for key, p in zip(known, holm([r["p"] for r in known.values()]), strict=True) if p < 0.05]
     alone = sum(r["low"] > 0.0 or r["high"] < 0.0 for r in known.values())
-    said = [f"Of {len(known)} paired differences {alone} have an interval without 0; {len(clear)} are {SURE}."]
+    said = [f"Of {len(known)} paired differences {alone} have an interval without 0; {SURE}: {len(clear)}."]
     for domain, what in sorted({key[:2] for key in known}, key=lambda pair: (list(run.spec.domains).index(pair[0]), pair[1])):
         here = {key: f"{r['mean']:+.2f} {span(r['low'], r['high'])}" for key, r in known.items() if key[:2] == (domain, what)}
         means = [known[key]["mean"] for key in here]
@@ -388,7 +390,7 @@ def make(results: Path, page: Path) -> None:
     fill(runs, page, {mark: (name, with_source(section)) for mark, (name, section) in SECTIONS.items()})
     for name, wanted in PICTURES.items():
         if name in runs:
-            drawn = plot.figures(runs[name].spec, runs[name].rows)
+            drawn = plot.figures(runs[name].spec, runs[name].less_luck().rows)
             (page.parent / "results").mkdir(exist_ok=True)
             for found, file in wanted.items():
                 drawn[found].savefig(page.parent / "results" / f"{file}.png", dpi=110)
