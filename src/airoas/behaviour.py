@@ -12,7 +12,7 @@ from airoas.agreement import Pair, disagreement
 from airoas.asking import Asker, guard, is_pair
 from airoas.errors import ModelError
 from airoas.findings import Finding, Progress, Told
-from airoas.hooks import HOOKS
+from airoas.hooks import BY_SIGHT, HOOKS
 from airoas.rng import stream
 from airoas.structure import place
 
@@ -336,6 +336,9 @@ def _plan_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) ->
     steps = min(_STEPS, math.ceil(math.log(1e-3) / math.log(gamma)))
     for site, (s, _, _) in enumerate(sites):
         k = site * count // len(sites)
+        actions = [ask("plan_action", k, t) for t in range(steps)]
+        if BY_SIGHT in actions[1:]:
+            continue
         stated = _written(ask, "plan_values", s, count)[0][k]
         earned, largest = np.zeros(_RETURNS), 0.0
         for run in range(_RETURNS):
@@ -343,7 +346,7 @@ def _plan_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) ->
             for t in range(steps):
                 if ask.plain.is_terminal(here):
                     break
-                a = ask("plan_action", k, t)
+                a = actions[t]
                 if not (0 <= a < model.n_actions and ask.plain.legal(here, a)):
                     remedy = "give the index of an action that is legal wherever the plan may lead."
                     yield ModelError(f"of plan {k} at step {t} is {a}, not legal in {here!r}", remedy, where=place(model, "plan_action"))

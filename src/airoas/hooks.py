@@ -33,8 +33,8 @@ HOOKS = {
         Hook("sample_action", ("s", "rng"), "action", "a random continuous action, a tuple of floats (default: none)"),
         Hook("value_bounds", ("s",), "real, real", "lower and upper bound of the value of being in s (default: none)"),
         Hook("action_bounds", ("s", "out", "at"), "nothing", "write an upper bound of the value of each action in s (default: none)"),
-        Hook("n_plans", (), "integer", "the number of plans, sequences of actions that look at nothing (default: none)"),
-        Hook("plan_action", ("k", "t"), "integer", "the action of plan k at step t, from 0 on"),
+        Hook("n_plans", (), "integer", "the number of plans, which do not know the state (default: none)"),
+        Hook("plan_action", ("k", "t"), "integer", "the action of plan k at step t, from 0 on; -1 from where it depends on what is seen"),
         Hook("plan_values", ("s", "out", "at"), "nothing", "write the value, or a lower bound of it, of following each plan from s"),
         Hook("cell", ("s",), "integer", "the bin of s for KLD-sampling (default: none)"),
         # annealing
@@ -74,3 +74,5 @@ HOOKS = {
 REQUIRED = ("initial", "step", "observe", "obs_logpdf")
 FINITE = ("n_states", "index", "state", "successor")
 PLANS = ("n_plans", "plan_action", "plan_values")
+BY_SIGHT = -1
+"""`plan_action` where a plan depends on what is seen."""

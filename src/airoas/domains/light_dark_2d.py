@@ -26,8 +26,14 @@ HALF_WIDTH = 0.5
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOWEST_CUT, _HIGHEST_CUT = -10, 15
 _REACH = 2
-"""Plans go so many short moves at most along each axis."""
+"""Plans without a look go so many short moves at most along each axis."""
 _WIDTH = 2 * _REACH + 1
+_WALK = _WIDTH * _WIDTH
+"""The plan that never stops; after it the two that look, going east and west."""
+SAME = 0.1
+"""Two readings that differ by less, on each axis, from what the move between them explains are said to agree."""
+_MISTAKES = 0.1
+"""What plans that look lose at most by readings that agree by chance."""
 
 
 class State(NamedTuple):
@@ -101,12 +107,15 @@ class LightDark2D(NamedTuple):
         return way if abs(far) > 0.5 * LONG + 0.5 * SHORT else way + 4
 
     def n_plans(self) -> int:
-        return _WIDTH * _WIDTH + 1
+        return _WALK + 3
 
     def plan_action(self, k: int, t: int) -> int:
-        """Up to two short moves east or west, up to two north or south, then stop; the last plan goes to the light and on for ever."""
-        if k == _WIDTH * _WIDTH:
-            return 1 if self.light > 0.0 else 3
+        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two plans that
+        look: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
+        if k > _WALK and t > 0:
+            return -1
+        if k >= _WALK:
+            return 1 if (k == _WALK + 1 or (k == _WALK and self.light > 0.0)) else 3
         east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
         if t < abs(east):
             return 5 if east > 0 else 7
@@ -116,17 +125,15 @@ class LightDark2D(NamedTuple):
 
     def plan_values(self: Any, s: State, out: Any, at: int) -> None:
         """A lower bound: the chance to end in the goal is at least that of noise shorter than the way to its edge."""
-        for k in range(_WIDTH * _WIDTH):
+        for k in range(_WALK):
             east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
             x, y = s.x + SHORT * east, s.y + SHORT * north
             moves = abs(east) + abs(north)
-            square = x * x + y * y
-            chance = 0.0
-            if square <= GOAL * GOAL:
-                room = GOAL - math.sqrt(square)
-                chance = 1.0 - math.exp(-0.5 * room * room / (moves * self.move_noise * self.move_noise)) if moves > 0 else 1.0
+            chance = _chance_within(GOAL - math.sqrt(x * x + y * y), moves * self.move_noise * self.move_noise)
             out[at + k] = self.powers[moves] * (20.0 * chance - 10.0)
-        out[at + _WIDTH * _WIDTH] = 0.0
+        out[at + _WALK] = 0.0
+        out[at + _WALK + 1] = _look_and_stop(self, s, 1.0)
+        out[at + _WALK + 2] = _look_and_stop(self, s, -1.0)
 
     def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
         """Upper bounds of the values of the actions once the position is seen; see `_rate`."""
@@ -268,6 +275,45 @@ def _displacement(a: int) -> tuple[float, float]:
     if way == 2:
         return 0.0, -stride
     return -stride, 0.0
+
+
+def _chance_within(room: float, variance: float) -> float:
+    """At least the chance that normal noise of this variance on each axis is no longer than `room`."""
+    if room < 0.0:
+        return 0.0
+    return 1.0 - math.exp(-0.5 * room * room / variance) if variance > 0.0 else 1.0
+
+
+def home(x: float) -> tuple[int, int]:
+    """How many long and how many short moves along its axis lead from x home; short ones are negative where they go back."""
+    long = math.floor(abs(x) + 0.5)
+    rest = abs(x) - LONG * long
+    short = math.floor(abs(rest) / SHORT + 0.5)
+    return long, short if rest > 0.0 else -short
+
+
+def _look_and_stop(model: Any, s: State, way: float) -> float:
+    """A lower bound of the value of walking east (way = 1) or west (-1) to the light, looking, and going home.
+
+    Where noise brings one elsewhere than meant, the way home takes it into account: what is left to go after it is no more than what
+    the way as meant would leave.
+    """
+    gap = way * (model.light - s.x)
+    moves = max(1, math.ceil(gap - HALF_WIDTH))
+    margin = HALF_WIDTH - abs(gap - moves)
+    if margin <= 0.0:
+        return -_MISTAKES
+    noise = model.move_noise * model.move_noise
+    arrives = _chance_within(margin, moves * noise)
+    in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance
+    x = s.x + way * moves
+    x += SHORT if x < model.light else -SHORT
+    (long_x, short_x), (long_y, short_y) = home(x), home(s.y)
+    left_x, left_y = abs(x) - LONG * long_x - SHORT * short_x, abs(s.y) - LONG * long_y - SHORT * short_y
+    moves += 1 + long_x + abs(short_x) + long_y + abs(short_y)
+    room = GOAL - math.sqrt(left_x * left_x + left_y * left_y)
+    chance = arrives * _chance_within(room, moves * noise + model.sharpness * model.sharpness)
+    return math.pow(model.discount, moves + in_vain) * (10.0 * chance - 10.0 * (arrives - chance)) - _MISTAKES
 
 
 def _polar(a: Action) -> tuple[float, float]:
