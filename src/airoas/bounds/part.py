@@ -1,7 +1,7 @@
 """What a bound is to a planner: numbers of each state whose weighted means over a belief bound its value.
 
-A lower bound is a set of plans, each a sequence of actions that looks at nothing: the value of a belief is at least the
-mean value of any one of them over its states. An upper bound is the value of the fully observable problem, V(s), or better
+A lower bound is a set of plans, which do not know the state: the value of a belief is at least the mean value of any one
+of them over its states. An upper bound is the value of the fully observable problem, V(s), or better
 Q(s, a): the value of a belief is at most the largest mean of Q over its states, since seeing the state can only help.
 """
 
