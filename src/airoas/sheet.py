@@ -40,7 +40,7 @@ class Sheet:
 
         table = Table(title=Text(self.title) if self.title else None, title_justify="left")
         for column, is_figure in zip(self.columns, self.figures, strict=True):
-            table.add_column(Text(column), justify="right" if is_figure else "left")
+            table.add_column(Text(column), justify="right" if is_figure else "left", overflow="fold")  # nothing is cut off
         for row in self.rows:
             table.add_row(*map(Text, row))
         text = io.StringIO()

@@ -38,6 +38,13 @@ def test_cells_are_shown_as_they_stand():
     assert sheet.figures == [False, True]
 
 
+def test_long_words_are_folded_and_not_cut():
+    word = "filter_particles=1000"
+    shown = Sheet("", ("planner", "a", "b"), [(word, "1.000 ± 0.100", "[0.800, 1.200]")]).text(40)
+    first = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
+    assert first == word
+
+
 def test_a_decision_prints_its_action_and_every_value(decision):
     text, html = str(decision), decision._repr_html_()
     for shown in (text, html):
