@@ -129,18 +129,20 @@ def looked(model, x, y, way, rng):
 
 
 @pytest.mark.parametrize("way", [1, -1])
-def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way):
-    """400 runs from each of 24 states, five standard errors: false alarms below 2e-5. Where they arrive, what is said is no idle bound."""
-    model = interpreted(LightDark2D())
+@pytest.mark.parametrize("noise", [{}, {"move_noise": 0.05}, {"sharpness": 0.05}, {"sharpness": 0.3}], ids=str)
+def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way, noise):
+    """400 runs from each of 12 states, five standard errors: false alarms below 3e-5. Where they arrive, what is said is no idle bound."""
+    model = interpreted(LightDark2D(**noise))
     draw, closeness = np.random.default_rng(way + 1), []
-    for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, 24), draw.uniform(-5.0, 7.0, 24), strict=True):
-        stated = numbers(LightDark2D(), Place(x, y, 0))[0][26 if way > 0 else 27]
+    for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, 12), draw.uniform(-5.0, 7.0, 12), strict=True):
+        stated = numbers(LightDark2D(**noise), Place(x, y, 0))[0][26 if way > 0 else 27]
         rng = airoas.stream(2, way, len(closeness))
         returns = np.array([looked(model, x, y, way, rng) for _ in range(400)])
         assert stated <= returns.mean() + 5.0 * returns.std(ddof=1) / 20.0
         closeness += [returns.mean() - stated] if stated > 0.0 else []
-    assert len(closeness) > 12
-    assert np.median(closeness) < 1.5  # of 3 to 6 that they earn
+    if not noise:
+        assert len(closeness) > 6
+        assert np.median(closeness) < 1.5  # of 3 to 6 that they earn
 
 
 def test_light_dark_2d_action_bounds_are_above_a_fine_grid_of_their_own_equation():

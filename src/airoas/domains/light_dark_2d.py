@@ -15,6 +15,7 @@ import numpy as np
 
 from airoas.domains.light_dark import night
 from airoas.errors import OptionError
+from airoas.hooks import BY_SIGHT
 from airoas.protocol import model
 from airoas.rng import Rng
 
@@ -113,7 +114,7 @@ class LightDark2D(NamedTuple):
         """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two plans that
         look: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
         if k > _WALK and t > 0:
-            return -1
+            return BY_SIGHT
         if k >= _WALK:
             return 1 if (k == _WALK + 1 or (k == _WALK and self.light > 0.0)) else 3
         east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
@@ -303,8 +304,8 @@ def _look_and_stop(model: Any, s: State, way: float) -> float:
     margin = HALF_WIDTH - abs(gap - moves)
     if margin <= 0.0:
         return -_MISTAKES
-    noise = model.move_noise * model.move_noise
-    arrives = _chance_within(margin, moves * noise)
+    noise, blur = model.move_noise * model.move_noise, model.sharpness * model.sharpness
+    arrives = _chance_within(margin, moves * noise + blur) * _chance_within(SAME, noise + 2.0 * blur)
     in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance
     x = s.x + way * moves
     x += SHORT if x < model.light else -SHORT
@@ -312,7 +313,7 @@ def _look_and_stop(model: Any, s: State, way: float) -> float:
     left_x, left_y = abs(x) - LONG * long_x - SHORT * short_x, abs(s.y) - LONG * long_y - SHORT * short_y
     moves += 1 + long_x + abs(short_x) + long_y + abs(short_y)
     room = GOAL - math.sqrt(left_x * left_x + left_y * left_y)
-    chance = arrives * _chance_within(room, moves * noise + model.sharpness * model.sharpness)
+    chance = arrives * _chance_within(room, moves * noise + blur)
     return math.pow(model.discount, moves + in_vain) * (10.0 * chance - 10.0 * (arrives - chance)) - _MISTAKES
 
 
