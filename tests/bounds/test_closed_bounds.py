@@ -131,17 +131,17 @@ def looked(model, x, y, way, rng):
 @pytest.mark.parametrize("way", [1, -1])
 @pytest.mark.parametrize("noise", [{}, {"move_noise": 0.05}, {"sharpness": 0.05}, {"sharpness": 0.3}], ids=str)
 def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way, noise):
-    """400 runs from each of 12 states, five standard errors: false alarms below 3e-5. Where they arrive, what is said is no idle bound."""
+    """400 runs from each of 24 states, 8 with other noises, five standard errors: false alarms below 3e-5. Where they arrive, what is said is no idle bound."""
     model = interpreted(LightDark2D(**noise))
-    draw, closeness = np.random.default_rng(way + 1), []
-    for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, 12), draw.uniform(-5.0, 7.0, 12), strict=True):
+    draw, closeness, many = np.random.default_rng(way + 1), [], 8 if noise else 24
+    for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, many), draw.uniform(-5.0, 7.0, many), strict=True):
         stated = numbers(LightDark2D(**noise), Place(x, y, 0))[0][26 if way > 0 else 27]
         rng = airoas.stream(2, way, len(closeness))
         returns = np.array([looked(model, x, y, way, rng) for _ in range(400)])
         assert stated <= returns.mean() + 5.0 * returns.std(ddof=1) / 20.0
         closeness += [returns.mean() - stated] if stated > 0.0 else []
     if not noise:
-        assert len(closeness) > 6
+        assert len(closeness) > 12
         assert np.median(closeness) < 1.5  # of 3 to 6 that they earn
 
 
