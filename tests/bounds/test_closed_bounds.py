@@ -131,7 +131,8 @@ def looked(model, x, y, way, rng):
 @pytest.mark.parametrize("way", [1, -1])
 @pytest.mark.parametrize("noise", [{}, {"move_noise": 0.05}, {"sharpness": 0.05}, {"sharpness": 0.3}], ids=str)
 def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way, noise):
-    """400 runs from each of 24 states, 8 with other noises, five standard errors: false alarms below 3e-5. Where they arrive, what is said is no idle bound."""
+    """400 runs from each of 24 states, 8 with other noises, five standard errors: false alarms below 3e-5. With the noise that the
+    domain has, what is said is no idle bound."""
     model = interpreted(LightDark2D(**noise))
     draw, closeness, many = np.random.default_rng(way + 1), [], 8 if noise else 24
     for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, many), draw.uniform(-5.0, 7.0, many), strict=True):

@@ -130,6 +130,7 @@ def test_all_rows_speak(results: ModuleType, tmp_path: Path) -> None:
     assert "Not shown to be above -5 %: LaserTag, map 1 against adaops; LaserTag, map 1 against ardespot." in page["against"]
     assert re.search(r"better beyond doubt[^\n]*: LightDark 1.0 \(adaops, \+", page["against"])
     assert "more than chance explains" in page["paper"]
+    assert "Of the others, as near to the paper as chance explains: " in page["paper"]
     assert line(page["hundredth"], "LightDark 1.0")[-1] == "yes"
     assert line(page["hundredth"], "LightDark 0.5")[-1] in ("yes", "the mean, not the interval")
     assert re.search(r"LightDark 1.0, seconds 0.3 less 0.01: \+0.\d\d \[[^\]]*\]. Beyond doubt: yes", page["budgets"])

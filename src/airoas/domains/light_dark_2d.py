@@ -15,7 +15,6 @@ import numpy as np
 
 from airoas.domains.light_dark import night
 from airoas.errors import OptionError
-from airoas.hooks import BY_SIGHT
 from airoas.protocol import model
 from airoas.rng import Rng
 
@@ -114,7 +113,7 @@ class LightDark2D(NamedTuple):
         """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two plans that
         look: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
         if k > _WALK and t > 0:
-            return BY_SIGHT
+            return -1  # by what is seen
         if k >= _WALK:
             return 1 if (k == _WALK + 1 or (k == _WALK and self.light > 0.0)) else 3
         east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
