@@ -33,7 +33,7 @@ _WALK = _WIDTH * _WIDTH
 SAME = 0.1
 """Two readings that differ by less, on each axis, from what the move between them explains are said to agree."""
 _MISTAKES = 0.1
-"""What plans that look lose at most by readings that agree by chance."""
+"""What plans that look lose at most by readings that agree by chance: an estimate on the safe side, tested by playing them."""
 
 
 class State(NamedTuple):
@@ -278,7 +278,7 @@ def _displacement(a: int) -> tuple[float, float]:
 
 
 def _chance_within(room: float, variance: float) -> float:
-    """At least the chance that normal noise of this variance on each axis is no longer than `room`."""
+    """A lower bound of the chance that normal noise of this variance on each axis is no longer than `room`."""
     if room < 0.0:
         return 0.0
     return 1.0 - math.exp(-0.5 * room * room / variance) if variance > 0.0 else 1.0
@@ -305,7 +305,7 @@ def _look_and_stop(model: Any, s: State, way: float) -> float:
         return -_MISTAKES
     noise, blur = model.move_noise * model.move_noise, model.sharpness * model.sharpness
     arrives = _chance_within(margin, moves * noise + blur) * _chance_within(SAME, noise + 2.0 * blur)
-    in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance
+    in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance: an estimate, as `_MISTAKES` is
     x = s.x + way * moves
     x += SHORT if x < model.light else -SHORT
     (long_x, short_x), (long_y, short_y) = home(x), home(s.y)
