@@ -162,6 +162,13 @@ def reported() -> dict[tuple[str, str], Row]:
     return {(row["id"], str(row["discounted_return"])): row for row in rows}
 
 
+def write(known: dict[tuple[str, str], str], rows: dict[tuple[str, str], Row]) -> None:
+    """The figures that are known of these episodes."""
+    figures = sorted((*key, known[key]) for key in rows.keys() & known.keys())
+    with open(FILE, "w", newline="") as lines:
+        csv.writer(lines, lineterminator="\n").writerows([("id", "return", "return_without_luck"), *figures])
+
+
 def main() -> None:
     """Work out what the file does not have yet, map by map."""
     known, rows = known_figures(), reported()
@@ -170,15 +177,13 @@ def main() -> None:
     for i, key in enumerate(wanted):
         row = rows[key]
         if i == 0 or places[key] != places[wanted[i - 1]]:
+            write(known, rows)
             kind = next(kind for start, kind in GUESSES.items() if row["domain"].startswith(start))
             guess = kind(find_domain(row["domain"])(row["seed"]))
         known[key] = f"{without_luck(guess, row):.6f}"
         if sys.stderr.isatty():
             print(f"\r{i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
-    with open(FILE, "w", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows(
-            [("id", "return", "return_without_luck"), *sorted((*key, known[key]) for key in rows)]
-        )
+    write(known, rows)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import sys
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -50,21 +52,18 @@ def raise_by_check(values: np.ndarray, worth: np.ndarray, if_bad: np.ndarray, if
         values[i] = told if told > values[i] else values[i]
 
 
-@numba.njit
+@numba.njit(parallel=True)
 def solve(
-    unknown: np.ndarray, before: np.ndarray, place: np.ndarray, checks: np.ndarray, cells: np.ndarray, n: int, discount: float
-) -> np.ndarray:
-    """V [sets, known good, cells] for the sets U of unknown rocks of one size; `before` is V of the sets with one rock less,
+    found: np.ndarray, unknown: np.ndarray, before: np.ndarray, place: np.ndarray, checks: np.ndarray, cells: np.ndarray, discount: float
+) -> None:
+    """Write V [sets, known good, cells] for the sets U of unknown rocks of one size; `before` is V of the sets with one rock less,
     which stand in it at `place`. The good rocks are a subset of those outside U, written as bits over these alone."""
-    k = len(cells)
-    size = 0
-    for i in range(k):
-        size += unknown[0] >> i & 1
-    found = np.zeros((len(unknown), 1 << (k - size), n * n), dtype=np.float32)
-    for row in range(len(unknown)):
+    k, n = len(cells), round(math.sqrt(found.shape[2]))
+    for row in numba.prange(len(unknown)):
         known = [i for i in range(k) if not unknown[row] >> i & 1]
         for good in range(found.shape[1]):
             values = found[row, good]
+            values[:] = 0.0
             for y in range(n):
                 values[n * (n - 1) + y] = 10.0
             for bit in range(len(known)):
@@ -81,7 +80,12 @@ def solve(
                 if_bad, if_good, worth = before[set_, bad], before[set_, bad | 1 << below], checks[i]
                 raise_by_check(values, worth, if_bad, if_good)
             spread(values.reshape(n, n), discount)
-    return found
+
+
+@cache
+def room(numbers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Space for the values of two sizes of sets, used again by the next map: new memory takes as long as the values themselves."""
+    return np.empty(numbers, dtype=np.float32), np.empty(numbers, dtype=np.float32)
 
 
 def bound(model: object) -> float:
@@ -92,10 +96,13 @@ def bound(model: object) -> float:
     checks = (0.5 * discount * truth / (1.0 - discount * (1.0 - truth))).astype(np.float32)
     cells = np.array([n * x + y for x, y in model.rocks])
     place = np.zeros(1 << k, dtype=np.int64)
+    shapes = [(math.comb(k, size), 1 << (k - size), n * n) for size in range(k + 1)]
+    space = room(max(map(math.prod, shapes)))
     values = np.zeros((1, 1, n * n), dtype=np.float32)
-    for size in range(k + 1):
+    for size, shape in enumerate(shapes):
         sets = np.array([sum(1 << i for i in chosen) for chosen in itertools.combinations(range(k), size)])
-        values = solve(sets, values, place, checks, cells, n, np.float32(discount))
+        before, values = values, space[size % 2][: math.prod(shape)].reshape(shape)
+        solve(values, sets, before, place, checks, cells, np.float32(discount))
         place[sets] = np.arange(len(sets))
     return float(values[0, 0, n * model.start[0] + model.start[1]])
 

@@ -318,6 +318,28 @@ def test_wrong_expected_reward_is_a_warning(tmp_path: Path, capsys: pytest.Captu
     assert [finding["where"].split()[0] for finding in report["findings"]] == ["Good.reward"]
 
 
+PLANS = """
+    def n_plans(self):
+        return 1
+
+    def plan_action(self, k, t):
+        return {action}
+
+    def plan_values(self, s, out, at):
+        out[at] = -8.0
+"""
+
+
+@pytest.mark.parametrize(("action", "warned"), [("0", ["Good.plan_values"]), ("0 if t == 0 else -1", [])], ids=["blind", "by sight"])
+def test_what_a_plan_earns_is_compared_unless_it_goes_by_sight(
+    action: str, warned: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Left for ever earns -10. Left, and then by what is seen, may well earn -8: the check cannot know."""
+    code, report = check_text(CONTINUOUS + PLANS.format(action=action), tmp_path, capsys)
+    assert code == 0
+    assert [finding["where"].split()[0] for finding in report["findings"]] == warned
+
+
 def test_check_says_what_it_does_and_stops_at_the_first_stage_with_errors() -> None:
     from airoas.catalog import load_class
 

@@ -337,13 +337,12 @@ def _plan_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) ->
     for site, (s, _, _) in enumerate(sites):
         k = site * count // len(sites)
         actions = [ask("plan_action", k, t) for t in range(steps)]
-        if BY_SIGHT in actions[1:]:
-            continue
+        blind = actions.index(BY_SIGHT, 1) if BY_SIGHT in actions[1:] else steps
         stated = _written(ask, "plan_values", s, count)[0][k]
         earned, largest = np.zeros(_RETURNS), 0.0
         for run in range(_RETURNS):
             here = s
-            for t in range(steps):
+            for t in range(blind):
                 if ask.plain.is_terminal(here):
                     break
                 a = actions[t]
@@ -354,6 +353,8 @@ def _plan_problems(model: Any, ask: Asker, sites: list[tuple[Any, Any, Any]]) ->
                 here, reward = ask.plain.step(here, a, rng)
                 earned[run] += gamma**t * reward
                 largest = max(largest, abs(reward))
+        if blind < steps:
+            continue  # what it earns is seen by playing it
         rest = gamma**steps * largest / (1.0 - gamma)
         allowed = 6.0 * earned.std() / math.sqrt(_RETURNS) + 20.0 * np.ptp(earned) / _RETURNS + rest + 1e-9 * (1.0 + abs(stated))
         if stated - earned.mean() > allowed:

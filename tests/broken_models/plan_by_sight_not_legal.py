@@ -1,0 +1,50 @@
+# expect: Broken.plan_action | of plan 0 at step 1 is 2, not legal
+import math
+from typing import NamedTuple
+
+import airoas
+
+
+class State(NamedTuple):
+    y: float
+    n: int
+
+
+class Reading(NamedTuple):
+    y: float
+
+
+@airoas.model
+class Broken(NamedTuple):
+    sd: float = 1.0
+    discount: float = 0.9
+
+    def actions(self):
+        return ("left", "right")
+
+    def initial(self, rng):
+        return State(rng.normal(), 0)
+
+    def step(self, s, a, rng):
+        if self.is_terminal(s):
+            return s, 0.0
+        return State(s.y + a - 0.5, s.n + 1), -1.0
+
+    def observe(self, s, a, rng):
+        return Reading(s.y + self.sd * rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        z = (o.y - s.y) / self.sd
+        return -0.5 * z * z - math.log(self.sd) - 0.5 * math.log(2.0 * math.pi)
+
+    def is_terminal(self, s):
+        return s.n >= 5
+
+    def n_plans(self):
+        return 1
+
+    def plan_action(self, k, t):  # <- here
+        return 2 if t == 1 else -1 if t > 1 else 0
+
+    def plan_values(self, s, out, at):
+        out[at] = -10.0
