@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 import airoas
-from airoas.belief.anneal import make_work
-from airoas.belief.bridge import bridge_by
-from airoas.belief.ladder import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, begin, sides
-from airoas.compile import kernel
+from airoas.belief.tempering.anneal import make_work
+from airoas.belief.tempering.bridge import bridge_by
+from airoas.belief.tempering.ladder import FIXED, FROZEN, REPEATS, RESAMPLES, TARGET, UNTIL, begin, sides
+from airoas.compiler.kernels import kernel
 from run import BUILD, build, theirs
 
 TEMPERATURES = 100

@@ -21,7 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import airoas
-from airoas.belief import filter as filters
+from airoas.belief.filters import update as filters
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, ARDESPOT, AdaOPS, Decision
 

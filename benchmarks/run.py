@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.domains.laser_tag import LaserTag
 from airoas.domains.light_dark import LightDark
 from airoas.domains.rock_sample import standard

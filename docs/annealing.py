@@ -20,7 +20,7 @@ import numpy as np
 
 import airoas
 from airoas import Particles, anneal
-from airoas.belief.filter import update_and_tell
+from airoas.belief.filters.update import update_and_tell
 from airoas.catalog import find_domain
 
 FOLDER = Path(__file__).parent / "annealing"

@@ -22,12 +22,12 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds.find import find_bounds, find_plans
+from airoas.bounds.finite.point_based import write_out
 from airoas.bounds.part import over_states
-from airoas.bounds.point_based import write_out
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.episode import simulate
-from airoas.experiments.play import Row, find_domain
-from airoas.experiments.store import latest
+from airoas.experiments.run.play import Row, find_domain
+from airoas.experiments.run.store import latest
 from airoas.planners.base import Decision
 from airoas.rng import Rng, stream
 

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import airoas
-from airoas.belief.filter import choose_method, start
+from airoas.belief.filters.update import choose_method, start
 from airoas.catalog import find_domain
 
 WALKS = {  # domain: actions taken before the picture, by name

@@ -9,20 +9,19 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from airoas.experiments import plot
-from airoas.experiments.play import Row
-from airoas.experiments.reading import of_folder, parse
-from airoas.experiments.spec import Cell, Spec
-from airoas.experiments.statistics import Estimate, estimate, holm, holm_limits
-from airoas.experiments.store import SPEC, latest
-from airoas.experiments.summary import groups, returns
-from airoas.experiments.table import differences, probability
+from airoas.experiments.analysis import plot
+from airoas.experiments.analysis.statistics import Estimate, estimate, holm, holm_limits
+from airoas.experiments.analysis.summary import groups, returns
+from airoas.experiments.analysis.table import differences, probability
+from airoas.experiments.run.play import Row
+from airoas.experiments.run.store import SPEC, latest
+from airoas.experiments.spec.cells import Cell, Spec
+from airoas.experiments.spec.reading import of_folder, parse, shipped
 
 ROOT = Path(__file__).parents[1]
 PAGE, README = Path(__file__).parent / "results.md", ROOT / "README.md"
@@ -263,7 +262,7 @@ def _gap(run: Run, domain: str, published: dict[str, tuple[float, float | None]]
 
 
 def hundredth(run: Run) -> str:
-    text = (resources.files("airoas.experiments") / "paper.toml").read_text(encoding="utf-8")
+    text = shipped("paper")
     published = parse(text, check=False).reference
     rows = []
     for cell in run.spec.parts[1].cells:

@@ -7,11 +7,11 @@ planner does, so that differences are taken seed by seed. Stop it at any time: t
 import argparse
 from pathlib import Path
 
-from airoas.experiments.bench import bench
-from airoas.experiments.pool import Pool
-from airoas.experiments.reading import parse
-from airoas.experiments.render import render
-from airoas.experiments.table import differences, sheets
+from airoas.experiments.analysis.render import render
+from airoas.experiments.analysis.table import differences, sheets
+from airoas.experiments.run.bench import bench
+from airoas.experiments.run.pool import Pool
+from airoas.experiments.spec.reading import parse
 
 
 def main():

@@ -24,7 +24,7 @@ import pytest
 import airoas
 from airoas import cli, domains, planners
 from airoas.bounds.find import LOWER, NAMED, UPPER
-from airoas.hooks import HOOKS
+from airoas.modelling.interface import HOOKS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

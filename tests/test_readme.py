@@ -16,7 +16,7 @@ import pytest
 
 import airoas
 from airoas.cli import main
-from airoas.hooks import HOOKS
+from airoas.modelling.interface import HOOKS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from airoas import rng as rng_module
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.errors import OptionError
 from airoas.rng import TAIL, Rng, stream
 

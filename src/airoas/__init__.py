@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airoas.agent import Agent
-    from airoas.belief.anneal import anneal
-    from airoas.belief.annealed import Annealed
-    from airoas.belief.filter import DepletionWarning, update
+    from airoas.belief.filters.update import DepletionWarning, update
     from airoas.belief.particles import Particles
-    from airoas.checking import Finding, Report, check
-    from airoas.compile import running
+    from airoas.belief.tempering.anneal import anneal
+    from airoas.belief.tempering.result import Annealed
+    from airoas.checker.check import Finding, Report, check
+    from airoas.compiler.kernels import running
     from airoas.episode import Episode, simulate
     from airoas.errors import AiroasError, BeliefDepleted, BeliefError, CompileError, ModelError, OptionError, StoredDataError
-    from airoas.experiments.load import load
-    from airoas.protocol import model
+    from airoas.experiments.analysis.load import load
+    from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "agent": ("Agent",),
-    "belief.anneal": ("anneal",),
-    "belief.annealed": ("Annealed",),
-    "belief.filter": ("DepletionWarning", "update"),
+    "belief.tempering.anneal": ("anneal",),
+    "belief.tempering.result": ("Annealed",),
+    "belief.filters.update": ("DepletionWarning", "update"),
     "belief.particles": ("Particles",),
-    "checking": ("Finding", "Report", "check"),
-    "compile": ("running",),
+    "checker.check": ("Finding", "Report", "check"),
+    "compiler.kernels": ("running",),
     "episode": ("Episode", "simulate"),
     "errors": ("AiroasError", "BeliefDepleted", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
-    "experiments.load": ("load",),
-    "protocol": ("model",),
+    "experiments.analysis.load": ("load",),
+    "modelling.decorator": ("model",),
     "rng": ("Rng", "stream"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

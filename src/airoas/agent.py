@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airoas.belief import filter as filters
+from airoas.belief.filters import update as filters
 from airoas.belief.particles import Particles, _checked
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Planner

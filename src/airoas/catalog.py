@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from airoas.errors import AiroasError, ModelError, OptionError, suggest
-from airoas.protocol import Model
+from airoas.modelling.decorator import Model
 
 EPISODES_PER_MAP = 10
 """Random families draw a new map for every ten episode seeds."""

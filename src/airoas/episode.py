@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from airoas import pictures
 from airoas.agent import Agent
-from airoas.belief import filter as filters
-from airoas.belief.annealed import Annealed
+from airoas.belief.filters import update as filters
 from airoas.belief.particles import Particles
-from airoas.compile import kernel
+from airoas.belief.tempering.result import Annealed
+from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
-from airoas.sheet import Sheet, named, numbers
+from airoas.tables import Sheet, named, numbers
+from airoas.viz import pictures
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from conjugate import GATED, INF_RIGHT, NAN_ALWAYS, NAN_RIGHT, NEVER, PLAIN, Bit
 
 import airoas
 from airoas import Particles, anneal, running
-from airoas.belief.anneal import choose_move, sigmoid_temperatures
+from airoas.belief.tempering.anneal import choose_move, sigmoid_temperatures
 from airoas.domains import LaserTag, LightDark, LightDark2D, Tag
 
 SHARP = Seen(1.5, PLAIN)

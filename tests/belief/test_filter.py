@@ -8,7 +8,7 @@ import pytest
 
 import airoas
 from airoas import Particles, update
-from airoas.belief.filter import choose_method
+from airoas.belief.filters.update import choose_method
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.domains.rock_sample import standard
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import airoas
-from airoas.belief.resample import METHODS, indices
+from airoas.belief.resampling import METHODS, indices
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import airoas
-from airoas.belief.tape import INTEGER, NORMAL, UNIFORM, size, tape
-from airoas.compile import kernel, running
+from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM, size, tape
+from airoas.compiler.kernels import kernel, running
 
 DRAWS = 4
 

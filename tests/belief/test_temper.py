@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from airoas.belief import temper
-from airoas.belief.temper import INCREMENT, MOST_TRIALS, SEARCH, TOLERANCE, begin_search, is_found, settle
+from airoas.belief.tempering import temper
+from airoas.belief.tempering.temper import INCREMENT, MOST_TRIALS, SEARCH, TOLERANCE, begin_search, is_found, settle
 
 GENERATOR = np.random.default_rng
 

@@ -11,7 +11,7 @@ from airoas import Particles
 from airoas.bounds import find_bounds
 from airoas.bounds.part import over_states
 from airoas.catalog import find_domain
-from airoas.compile import interpreted, kernel
+from airoas.compiler.kernels import interpreted, kernel
 from airoas.domains import LightDark, RockSample
 from airoas.domains.light_dark import State as Line
 from airoas.domains.light_dark_2d import HALF_WIDTH, SAME, STOP, LightDark2D, home

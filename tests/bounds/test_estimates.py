@@ -6,8 +6,9 @@ from bound_models import Noise, Over, Plain, Wide
 
 import airoas
 from airoas import Particles
-from airoas.bounds import find, find_bounds, simulated, store
-from airoas.bounds.forest import TREES, find_leaves, grow, learn
+from airoas.bounds import find, find_bounds, store
+from airoas.bounds.learned import simulated
+from airoas.bounds.learned.forest import TREES, find_leaves, grow, learn
 from airoas.bounds.part import over_states
 from airoas.domains import LightDark
 

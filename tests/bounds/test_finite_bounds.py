@@ -7,7 +7,7 @@ from bound_models import Ladder, corners_and_centre, random_model, values_to_hor
 import airoas
 from airoas import Particles
 from airoas.bounds import ILLEGAL, blind_values, enumerate_model, fib_q_values, find_bounds, mdp_q_values
-from airoas.bounds.enumeration import observation_chances
+from airoas.bounds.finite.enumeration import observation_chances
 from airoas.domains import LaserTag, Tag, Tiger
 
 SEEDS = range(10)
@@ -75,9 +75,9 @@ def test_observations_never_met_count_as_showing_the_state(monkeypatch):
     assert observation_chances(LaserTag(), enumerate_model(LaserTag())) is None
     full, q = fib_q_values(model, table=table), mdp_q_values(model, table=table)
     assert (full <= q + 1e-12).all() and full.mean() < q.mean() - 0.1
-    monkeypatch.setattr("airoas.bounds.values.observation_chances", lambda *_: np.zeros_like(chances))
+    monkeypatch.setattr("airoas.bounds.finite.values.observation_chances", lambda *_: np.zeros_like(chances))
     assert fib_q_values(model, table=table) == pytest.approx(q, abs=1e-8)
-    monkeypatch.setattr("airoas.bounds.values.observation_chances", lambda *_: np.ascontiguousarray(chances[:, :, :15]))
+    monkeypatch.setattr("airoas.bounds.finite.values.observation_chances", lambda *_: np.ascontiguousarray(chances[:, :, :15]))
     some = fib_q_values(model, table=table)
     assert (full <= some + 1e-8).all() and (some <= q + 1e-8).all() and full.mean() + 0.01 < some.mean() < q.mean() - 0.01
 

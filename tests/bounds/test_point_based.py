@@ -6,8 +6,9 @@ from bound_models import Ladder, random_model
 
 import airoas
 from airoas import Particles
-from airoas.bounds import ILLEGAL, blind_values, enumerate_model, find_bounds, point_based
+from airoas.bounds import ILLEGAL, blind_values, enumerate_model, find_bounds
 from airoas.bounds.find import find_plans
+from airoas.bounds.finite import point_based
 from airoas.domains import LaserTag, LightDark, Tag, Tiger
 
 SEEDS = range(8)

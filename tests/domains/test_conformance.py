@@ -7,7 +7,7 @@ import pytest
 import airoas
 from airoas import Particles, simulate
 from airoas.catalog import DOMAINS, FAMILIES, find_domain
-from airoas.checking import walk
+from airoas.checker.check import walk
 from airoas.domains import LaserTag
 from airoas.planners import Random
 

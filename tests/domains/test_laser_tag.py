@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.domains.grid import EAST, NORTH, State
 from airoas.domains.laser_tag import BEAMS, MAP_1, MAP_2, RANGES, LaserTag, Readings, random_obstacles
 from airoas.errors import OptionError

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.domains.light_dark import LEFT, RIGHT, STOP, LightDark, Reading, State
 from airoas.errors import BeliefError, OptionError
 from airoas.rng import stream

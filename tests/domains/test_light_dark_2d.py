@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.domains.light_dark_2d import STOP, Action, LightDark2D, LightDark2DContinuous, Reading, State, noise
 from airoas.errors import OptionError
 from airoas.rng import stream

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.domains.rock_sample import (
     BAD,
     CHECK,

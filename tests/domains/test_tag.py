@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.domains.grid import ACTIONS, EAST, NORTH, SOUTH, TAG, WEST, State
 from airoas.domains.laser_tag import LaserTag, random_obstacles
 from airoas.domains.tag import CELLS, SAME, Seen, Tag

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from airoas.compile import kernel, running
+from airoas.compiler.kernels import kernel, running
 from airoas.domains.tiger import LISTEN, OPEN_LEFT, OPEN_RIGHT, Heard, State, Tiger
 from airoas.errors import OptionError
 from airoas.rng import stream

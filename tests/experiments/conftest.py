@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airoas.experiments.reading import parse
-from airoas.experiments.spec import Spec
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import parse
 
 SOURCE = '''
 import os

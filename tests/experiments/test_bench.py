@@ -21,10 +21,10 @@ from test_pool import alive, gone, repeatable
 import airoas
 from airoas.cli import main
 from airoas.errors import OptionError
-from airoas.experiments.bench import bench
-from airoas.experiments.pool import Inline, Pool
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import EPISODES, latest, read_rows
+from airoas.experiments.run.bench import bench
+from airoas.experiments.run.pool import Inline, Pool
+from airoas.experiments.run.store import EPISODES, latest, read_rows
+from airoas.experiments.spec.cells import Spec
 
 FILE = """
 episodes = 15
@@ -100,7 +100,7 @@ def test_more_episodes_are_added_and_other_experiments_refused(make_spec: Callab
 
 
 def test_a_model_that_has_changed_is_refused(tiny: Path, tmp_path: Path) -> None:
-    from airoas.experiments.reading import parse
+    from airoas.experiments.spec.reading import parse
 
     source = (tiny / "tiny.py").read_text()
     (tmp_path / "own.py").write_text(source)

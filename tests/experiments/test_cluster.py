@@ -14,11 +14,11 @@ import pytest
 from test_pool import all_rows, repeatable
 
 from airoas.errors import OptionError
-from airoas.experiments.bench import bench
-from airoas.experiments.cluster import Cluster
-from airoas.experiments.pool import Inline, Pool
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import read_rows
+from airoas.experiments.run.bench import bench
+from airoas.experiments.run.cluster import Cluster
+from airoas.experiments.run.pool import Inline, Pool
+from airoas.experiments.run.store import read_rows
+from airoas.experiments.spec.cells import Spec
 
 distributed = pytest.importorskip("distributed", reason="needs the extra `cluster`")
 SLOW = "[planners.a]\nplanner = 'tiny.py:Sleeping'\niterations = 5\npause = 0.03\n"
@@ -85,7 +85,7 @@ def test_an_episode_that_always_kills_becomes_an_error_row(make_spec: Callable[.
 
 
 def test_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airoas.experiments.cluster.WAIT", 0.5)
+    monkeypatch.setattr("airoas.experiments.run.cluster.WAIT", 0.5)
     with pytest.raises(OptionError, match="no Dask scheduler answers"):
         Cluster("tcp://127.0.0.1:1", 1)
 

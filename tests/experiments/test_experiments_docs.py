@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from airoas.cli import main
-from airoas.experiments import reading
-from airoas.experiments.play import REPEATED
-from airoas.experiments.pool import Inline, run
+from airoas.experiments.run.play import REPEATED
+from airoas.experiments.run.pool import Inline, run
+from airoas.experiments.spec.cells import reading
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from docs_scripts import script
 
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.episode import simulate
-from airoas.experiments.play import record
+from airoas.experiments.run.play import record
 from airoas.planners import PBVI, QMDP, Random
 
 ROCKS = RockSample(5, ((1, 1), (3, 0), (2, 4)))

@@ -8,11 +8,11 @@ import pytest
 from test_pool import all_rows, repeatable
 
 from airoas import catalog
-from airoas.experiments.cluster import Cluster
-from airoas.experiments.play import play
-from airoas.experiments.pool import Inline, Pool
-from airoas.experiments.reading import parse
-from airoas.experiments.replay import differences
+from airoas.experiments.run.cluster import Cluster
+from airoas.experiments.run.play import play
+from airoas.experiments.run.pool import Inline, Pool
+from airoas.experiments.run.replay import differences
+from airoas.experiments.spec.reading import parse
 
 SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp", "pbvi")]
 TEXT = """

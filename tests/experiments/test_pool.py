@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from airoas.experiments import pool
-from airoas.experiments.play import Row
-from airoas.experiments.pool import DEATHS, Inline, Pool, Runner, WorkerError, run
-from airoas.experiments.spec import Spec
+from airoas.experiments.run import pool
+from airoas.experiments.run.play import Row
+from airoas.experiments.run.pool import DEATHS, Inline, Pool, Runner, WorkerError, run
+from airoas.experiments.spec.cells import Spec
 
 MIXED = """
 [planners.a]
@@ -115,7 +115,7 @@ def test_closing_ends_the_workers(make_spec: Callable[..., Spec]) -> None:
 
 
 def test_a_model_that_raises_gives_rows_with_the_error(tiny: Path) -> None:
-    from airoas.experiments.reading import parse
+    from airoas.experiments.spec.reading import parse
 
     spec = parse("domains = ['tiny.py:Broken']\nepisodes = 3\nparticles = 10\n[planners.random]\n", folder=tiny)
     rows = all_rows(spec, Pool(2))
@@ -147,8 +147,8 @@ def test_rows_keep_no_tree_and_fit_json(make_spec: Callable[..., Spec]) -> None:
 DRIVER = """
 import contextlib, sys
 from pathlib import Path
-from airoas.experiments.pool import Pool, run
-from airoas.experiments.reading import parse
+from airoas.experiments.run.pool import Pool, run
+from airoas.experiments.spec.reading import parse
 spec = parse(sys.argv[2], folder=Path(sys.argv[1]))
 with contextlib.closing(Pool(2)) as runner:
     print(*[worker.process.pid for worker in runner._workers], flush=True)

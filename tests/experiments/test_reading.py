@@ -5,16 +5,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from airoas import catalog
 from airoas.errors import OptionError
-from airoas.experiments.fit import check_fit
-from airoas.experiments.reading import SHIPPED, parse, read
-from airoas.experiments.spec import Spec
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.fit import check_fit
+from airoas.experiments.spec.reading import SHIPPED, parse, read, shipped
 
 BASE = """
 episodes = 4
@@ -228,7 +227,7 @@ def test_no_such_experiment(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_experiments_can_run(name: str) -> None:
     """Whatever names a planner that is not there is skipped, and said."""
-    spec = parse((resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml", check=False)
+    spec = parse(shipped(name), f"{name}.toml", check=False)
     missing = {cell.kind for cell in spec.cells} - catalog.PLANNERS.keys()
     for part in spec.parts:
         there = tuple(cell for cell in part.cells if cell.kind not in missing)
@@ -237,26 +236,26 @@ def test_shipped_experiments_can_run(name: str) -> None:
         pytest.skip(f"not in the catalog yet: {', '.join(sorted(missing))}")
 
 
-def shipped(name: str) -> Spec:
-    return parse((resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8"), check=False)
+def spec_of(name: str) -> Spec:
+    return parse(shipped(name), check=False)
 
 
 def test_seeds_that_choose_are_not_seeds_that_report() -> None:
-    from airoas.experiments.tune import FRESH, SEEDS
+    from airoas.experiments.run.tune import FRESH, SEEDS
 
-    chosen = {seed for cell in shipped("sweep").cells for seed in cell.seeds} | {
+    chosen = {seed for cell in spec_of("sweep").cells for seed in cell.seeds} | {
         *range(SEEDS, SEEDS + 10_000),
         *range(FRESH, FRESH + 10_000),
     }
     for name in ("paper", "ablation", "literature"):
-        reported = {seed for cell in shipped(name).cells for seed in cell.seeds}
+        reported = {seed for cell in spec_of(name).cells for seed in cell.seeds}
         assert min(reported) == 900_000
         assert not chosen & reported
 
 
 def test_the_papers_tables_are_complete() -> None:
     """Table 1: five planners by six columns, Tag's for both opponents. Table 2: budgets, K, lambda, delta, r*, c, bounds."""
-    spec = shipped("paper")
+    spec = spec_of("paper")
     columns = [
         "light-dark-0.5",
         "light-dark-1.0",

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from airoas.cli import main
-from airoas.experiments.bench import bench
-from airoas.experiments.play import play
-from airoas.experiments.pool import Inline
-from airoas.experiments.replay import differences
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import EPISODES, Store, latest
+from airoas.experiments.run.bench import bench
+from airoas.experiments.run.play import play
+from airoas.experiments.run.pool import Inline
+from airoas.experiments.run.replay import differences
+from airoas.experiments.run.store import EPISODES, Store, latest
+from airoas.experiments.spec.cells import Spec
 
 TIMED = "[planners.a]\nplanner = 'tiny.py:Searching'\nseconds = 0.0005\n"
 
@@ -63,7 +63,7 @@ def test_a_move_without_a_finished_trial_takes_the_recorded_action(folder: Path)
 
 
 def test_a_failed_episode_fails_again(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from airoas.experiments.reading import parse
+    from airoas.experiments.spec.reading import parse
 
     bench(parse("domains = ['tiny.py:Broken']\nepisodes = 1\nparticles = 10\n[planners.random]\n", folder=tiny), tmp_path, Inline)
     (key,) = latest(tmp_path)

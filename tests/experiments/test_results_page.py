@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +17,9 @@ from airoas import stream
 from airoas.domains import RockSample
 from airoas.domains.rock_sample import standard
 from airoas.errors import OptionError
-from airoas.experiments.reading import parse
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import Lock
+from airoas.experiments.run.store import Lock
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import parse, shipped
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +29,7 @@ def results() -> ModuleType:
 
 def experiments() -> dict[str, Spec]:
     """The experiments behind the page, as its commands name them."""
-    text = {
-        name: (resources.files("airoas.experiments") / f"{name}.toml").read_text(encoding="utf-8")
-        for name in ("literature", "paper", "ablation")
-    }
+    text = {name: shipped(name) for name in ("literature", "paper", "ablation")}
     return {
         "literature": parse(text["literature"], check=False),
         "paper": parse(text["paper"], scale="episodes=0.1,seconds=0.02,iterations=0.1", check=False),

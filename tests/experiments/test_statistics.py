@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from airoas.experiments.statistics import estimate, holm, holm_limits, incomplete_beta, student_quantile, student_tail
+from airoas.experiments.analysis.statistics import estimate, holm, holm_limits, incomplete_beta, student_quantile, student_tail
 
 # Two-sided 5 % points as printed in every table of Student's distribution.
 PRINTED = {1: 12.7062, 2: 4.3027, 3: 3.1824, 5: 2.5706, 10: 2.2281, 30: 2.0423, 120: 1.9799}

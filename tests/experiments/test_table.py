@@ -15,15 +15,15 @@ import pytest
 import airoas
 from airoas.cli import main
 from airoas.errors import OptionError
-from airoas.experiments.bench import bench
-from airoas.experiments.load import join
-from airoas.experiments.plot import draw
-from airoas.experiments.pool import Inline
-from airoas.experiments.reading import parse
-from airoas.experiments.render import FORMATS, as_csv, escape, render
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import Store
-from airoas.experiments.table import differences, figures, sheets
+from airoas.experiments.analysis.load import join
+from airoas.experiments.analysis.plot import draw
+from airoas.experiments.analysis.render import FORMATS, as_csv, escape, render
+from airoas.experiments.analysis.table import differences, figures, sheets
+from airoas.experiments.run.bench import bench
+from airoas.experiments.run.pool import Inline
+from airoas.experiments.run.store import Store
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import parse
 
 THREE = """
 [planners.a]

@@ -10,9 +10,9 @@ import pytest
 
 from airoas.cli import main
 from airoas.errors import OptionError
-from airoas.experiments.pool import Inline
-from airoas.experiments.store import latest
-from airoas.experiments.tune import FRESH, SEEDS, Search, tune
+from airoas.experiments.run.pool import Inline
+from airoas.experiments.run.store import latest
+from airoas.experiments.run.tune import FRESH, SEEDS, Search, tune
 
 optuna = pytest.importorskip("optuna", reason="needs the extra `tune`")
 SETTINGS = {"filter": "bootstrap", "particles": 200, "max_steps": None}

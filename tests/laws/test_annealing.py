@@ -14,12 +14,12 @@ import pytest
 
 import airoas
 from airoas import Particles, anneal
-from airoas.belief.anneal import prepare_work
-from airoas.belief.bridge import PRESENT, SERIAL, bridge_by
-from airoas.belief.filter import update_and_tell
-from airoas.belief.ladder import BETA, FROZEN, PHASE, PREDICT, PREDICT_AGAIN, SMOOTHS, SWEEP, TARGET, TEMPER, sides
+from airoas.belief.filters.update import update_and_tell
+from airoas.belief.tempering.anneal import prepare_work
+from airoas.belief.tempering.bridge import PRESENT, SERIAL, bridge_by
+from airoas.belief.tempering.ladder import BETA, FROZEN, PHASE, PREDICT, PREDICT_AGAIN, SMOOTHS, SWEEP, TARGET, TEMPER, sides
 from airoas.catalog import find_domain
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.domains import LaserTag, LightDark, LightDark2D, Tag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "belief"))

@@ -15,7 +15,7 @@ import numpy as np
 from pytest import approx
 
 from airoas import Particles, stream
-from airoas.belief.resample import indices
+from airoas.belief.resampling import indices
 from airoas.bounds import find_bounds
 from airoas.planners import AIROAS, ARDESPOT
 from airoas.planners.adaops import kld_size

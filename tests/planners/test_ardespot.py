@@ -177,7 +177,7 @@ def test_scenarios_see_the_same_chance_whatever_is_tried() -> None:
 
 
 def test_unsound_bounds_are_noticed() -> None:
-    from airoas.planners.bounded import UnsoundBoundsWarning
+    from airoas.planners.bounded.session import UnsoundBoundsWarning
 
     with pytest.warns(UnsoundBoundsWarning, match="not sound"):
         decision = ARDESPOT(iterations=20, scenarios=10, bounds=(-5.0, 0.1)).plan(coin(), Particles([[0.0]]), stream(0))

@@ -11,11 +11,12 @@ import pytest
 from models import Beacon, coin, table, tiger, walk
 
 import airoas
-from airoas import Particles, clock, stream
+from airoas import Particles, stream
+from airoas.compiler import clock
 from airoas.errors import ModelError, OptionError
 from airoas.planners import AIROAS, ARDESPOT, AdaOPS
-from airoas.planners.bounded import UnsoundBoundsWarning
-from airoas.planners.bounded_tree import BRANCHES, COUNTS, EXCESS, NODES, NOTED, ROWS, TRIALS
+from airoas.planners.bounded.session import UnsoundBoundsWarning
+from airoas.planners.bounded.tree import BRANCHES, COUNTS, EXCESS, NODES, NOTED, ROWS, TRIALS
 
 BEACON = Beacon(noise=0.1)
 BELIEF = Particles.sample(BEACON, 1000, stream(0))

@@ -10,7 +10,7 @@ from models import random_table, tiger, tiger_value
 
 import airoas
 from airoas import Particles, stream
-from airoas.belief import exact
+from airoas.belief.filters import exact
 from airoas.domains.tag import Tag
 from airoas.planners import AIROAS
 

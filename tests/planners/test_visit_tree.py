@@ -9,14 +9,14 @@ import pytest
 from scripted import Chain, Corridor, Sight
 
 import airoas
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.planners import POMCP
-from airoas.planners.lists import append, clear_list, lists_layout, new_lists, place_above, place_of
-from airoas.planners.lookup import EMPTIED, ENTRIES, MOVED, OLD_SIZE, OLD_START, SIZE, START, enter, lookup_layout, new_lookup
-from airoas.planners.root import draw_root, gather_root
 from airoas.planners.storage import Block
-from airoas.planners.visit_search import choose_final
-from airoas.planners.visit_tree import (
+from airoas.planners.visits.lists import append, clear_list, lists_layout, new_lists, place_above, place_of
+from airoas.planners.visits.lookup import EMPTIED, ENTRIES, MOVED, OLD_SIZE, OLD_START, SIZE, START, enter, lookup_layout, new_lookup
+from airoas.planners.visits.root import draw_root, gather_root
+from airoas.planners.visits.search import choose_final
+from airoas.planners.visits.tree import (
     ACTION,
     ACTION_VISITS,
     NODE,

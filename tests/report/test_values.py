@@ -8,14 +8,14 @@ from hostile import IMAGE, SCRIPT, Drawn, Hostile
 from PIL import Image
 
 import airoas
-from airoas import pictures
 from airoas.cli import main
 from airoas.domains import Tiger
 from airoas.planners import AIROAS, POMCP, Decision, Random
 from airoas.report.episode import report
 from airoas.report.outline import fitted, outline
 from airoas.report.page import embedded, page
-from airoas.sheet import Sheet
+from airoas.tables import Sheet
+from airoas.viz import pictures
 
 MARKUP = "[bold]x[/nothing]"
 

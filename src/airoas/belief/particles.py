@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.resample import indices
-from airoas.compile import kernel
+from airoas.belief.resampling import indices
+from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError, StoredDataError
-from airoas.protocol import Model
+from airoas.modelling.decorator import Model
 from airoas.rng import Rng
 
 _FORMAT = "airoas-particles-1"

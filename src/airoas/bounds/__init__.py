@@ -1,9 +1,9 @@
 """Bounds on the value of a belief, found from the model alone: `find_bounds(model)` picks the best pair that it allows."""
 
-from airoas.bounds.enumeration import Enumeration, enumerate_model
 from airoas.bounds.find import NAMED, find_bounds, find_plans
+from airoas.bounds.finite.enumeration import Enumeration, enumerate_model
+from airoas.bounds.finite.values import blind_values, fib_q_values, mdp_q_values, mdp_values
 from airoas.bounds.part import ILLEGAL, Bounds
-from airoas.bounds.values import blind_values, fib_q_values, mdp_q_values, mdp_values
 
 __all__ = [
     "ILLEGAL",

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds import fitted, part, point_based, simulated
-from airoas.bounds.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
-from airoas.bounds.grid import Grid, Values, interpolation, shape_of
+from airoas.bounds import part
+from airoas.bounds.finite import point_based
+from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
+from airoas.bounds.finite.values import blind_values, checked_discount, fib_q_values, mdp_q_values
+from airoas.bounds.learned import fitted, simulated
+from airoas.bounds.learned.grid import Grid, Values, interpolation, shape_of
 from airoas.bounds.part import ILLEGAL, Bounds, Part, join
 from airoas.bounds.store import kept, learned
-from airoas.bounds.values import blind_values, checked_discount, fib_q_values, mdp_q_values
 from airoas.errors import OptionError, suggest
 
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -82,7 +84,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
 
 
 def find_plans(model: Any, progress: Callable[[str], None] | None = None) -> dict[str, np.ndarray]:
-    """What `airoas.bounds.point_based.solve` finds for the model, from disk where it was found before."""
+    """What `airoas.bounds.finite.point_based.solve` finds for the model, from disk where it was found before."""
     return _Finder(model, progress or (lambda doing: None)).plans
 
 

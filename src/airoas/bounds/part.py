@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.compile import Kernel, Record, kernel
+from airoas.compiler.kernels import Kernel, Record, kernel
 
 ILLEGAL = -1e30
 """Q of an action that is not legal: far below every value, yet finite, so that a particle of weight 0 adds 0 and not nan."""

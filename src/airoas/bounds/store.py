@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from airoas import __version__
-from airoas.cache import folder, read, write
-from airoas.compile import mode, running
+from airoas.compiler.cache import folder, read, write
+from airoas.compiler.kernels import mode, running
 from airoas.errors import CompileError
 
 WORTH_KEEPING = 0.2

@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _obey(options: argparse.Namespace) -> int:
     if not getattr(options, "mode", None):
         return int(options.command(options))
-    from airoas.compile import running
+    from airoas.compiler.kernels import running
 
     with running(options.mode):
         return int(options.command(options))

@@ -14,8 +14,8 @@ from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
 if TYPE_CHECKING:
-    from airoas.experiments.pool import Runner
-    from airoas.experiments.spec import Spec
+    from airoas.experiments.run.pool import Runner
+    from airoas.experiments.spec.cells import Spec
 
 
 def add(commands: Any) -> None:
@@ -36,11 +36,11 @@ def add(commands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from airoas.experiments.bench import bench
-    from airoas.experiments.plot import draw
-    from airoas.experiments.reading import read
-    from airoas.experiments.render import render
-    from airoas.experiments.table import sheets
+    from airoas.experiments.analysis.plot import draw
+    from airoas.experiments.analysis.render import render
+    from airoas.experiments.analysis.table import sheets
+    from airoas.experiments.run.bench import bench
+    from airoas.experiments.spec.reading import read
 
     spec = read(options.experiment, options.scale, options.only)
     cores = len(os.sched_getaffinity(0))
@@ -64,9 +64,9 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _runner(spec: Spec, address: str | None, jobs: int) -> Runner:
     if address:
-        from airoas.experiments.cluster import Cluster
+        from airoas.experiments.run.cluster import Cluster
 
         return Cluster(address, jobs)
-    from airoas.experiments.pool import Pool
+    from airoas.experiments.run.pool import Pool
 
     return Pool(min(jobs, len(spec.tasks())))

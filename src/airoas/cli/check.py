@@ -20,8 +20,8 @@ def add(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from airoas.catalog import find_domain, load_class
-    from airoas.checking import Report, check
-    from airoas.findings import finding
+    from airoas.checker.check import Report, check
+    from airoas.checker.diagnostics import finding
 
     path, separator, name = options.model.rpartition(":")
     try:

@@ -15,9 +15,9 @@ def add(commands: Any) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from airoas.experiments.plot import draw
-    from airoas.experiments.reading import of_folder
-    from airoas.experiments.store import latest
+    from airoas.experiments.analysis.plot import draw
+    from airoas.experiments.run.store import latest
+    from airoas.experiments.spec.reading import of_folder
 
     folder = Path(options.folder)
     for file in draw(of_folder(folder), latest(folder), Path(options.to) if options.to else folder / "plots"):

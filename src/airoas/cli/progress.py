@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from airoas.experiments.play import Row
-    from airoas.experiments.spec import Spec
+    from airoas.experiments.run.play import Row
+    from airoas.experiments.spec.cells import Spec
 
 REST = 58
 """Columns of a terminal that bar, count and mean take."""
@@ -89,7 +89,7 @@ class _Watch:
         self.bars.append(whole)
 
     def _show_cell(self, number: int, rows: dict[str, Row]) -> None:
-        from airoas.experiments.summary import returns
+        from airoas.experiments.analysis.summary import returns
 
         assert self.progress
         there = [rows[key] for key in self.cells[number] if key in rows]

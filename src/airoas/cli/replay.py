@@ -22,9 +22,9 @@ def add(commands: Any) -> None:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from airoas.experiments.play import REPEATED, play
-    from airoas.experiments.replay import differences
-    from airoas.experiments.store import find
+    from airoas.experiments.run.play import REPEATED, play
+    from airoas.experiments.run.replay import differences
+    from airoas.experiments.run.store import find
 
     folder = Path(options.folder)
     row = find(folder, options.id)

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from airoas.cli.progress import saying
-    from airoas.experiments.store import SPEC, find
+    from airoas.experiments.run.store import SPEC, find
     from airoas.report import episode, folder
 
     place, key = Path(options.folder), options.id

@@ -14,8 +14,8 @@ from airoas.cli.arguments import add_budget, add_mode, positive, read_settings, 
 from airoas.cli.progress import watching
 
 if TYPE_CHECKING:
-    from airoas.experiments.spec import Spec
-    from airoas.experiments.summary import Summary
+    from airoas.experiments.analysis.summary import Summary
+    from airoas.experiments.spec.cells import Spec
 
 
 def add(commands: Any) -> None:
@@ -38,9 +38,9 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from airoas.experiments.bench import bench
-    from airoas.experiments.pool import Inline, Pool, Runner, run
-    from airoas.experiments.summary import summarise
+    from airoas.experiments.analysis.summary import summarise
+    from airoas.experiments.run.bench import bench
+    from airoas.experiments.run.pool import Inline, Pool, Runner, run
 
     spec = _spec(options)
     tasks = spec.tasks()
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec(options: argparse.Namespace) -> Spec:
     """The experiment of one cell that the arguments stand for."""
-    from airoas.experiments.reading import parse
+    from airoas.experiments.spec.reading import parse
 
     settings = read_settings(options)
     lines = [f"title = {json.dumps(f'{options.planner} on {options.domain}')}"]
@@ -83,7 +83,7 @@ def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from airoas.experiments.summary import no_search
+    from airoas.experiments.analysis.summary import no_search
 
     print(f"{summary.planner} on {summary.domain}")
     table = Table(show_header=False)

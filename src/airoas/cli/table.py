@@ -17,9 +17,9 @@ def add(commands: Any) -> None:
 
 
 def _table(options: argparse.Namespace) -> int:
-    from airoas.experiments.load import join
-    from airoas.experiments.render import as_csv, render
-    from airoas.experiments.table import differences, figures, sheets
+    from airoas.experiments.analysis.load import join
+    from airoas.experiments.analysis.render import as_csv, render
+    from airoas.experiments.analysis.table import differences, figures, sheets
 
     spec, rows = join([Path(folder) for folder in options.folders])
     if options.format == "csv":

@@ -38,11 +38,11 @@ def add(commands: Any) -> None:
 
 
 def _tune(options: argparse.Namespace) -> int:
-    from airoas.experiments.bench import bench
-    from airoas.experiments.pool import Pool
-    from airoas.experiments.render import render
-    from airoas.experiments.table import sheets
-    from airoas.experiments.tune import FRESH, Search, tune
+    from airoas.experiments.analysis.render import render
+    from airoas.experiments.analysis.table import sheets
+    from airoas.experiments.run.bench import bench
+    from airoas.experiments.run.pool import Pool
+    from airoas.experiments.run.tune import FRESH, Search, tune
 
     fixed = read_settings(options)
     settings = {"filter": options.filter, "particles": options.particles, "max_steps": options.max_steps}

@@ -9,7 +9,7 @@ import numpy as np
 
 from airoas.domains.grid import Cell, State, classic_flight, cumulative, flight, pursuit, tables
 from airoas.errors import OptionError
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng, stream
 
 WIDTH, HEIGHT = 11, 7

@@ -15,7 +15,7 @@ import numpy as np
 
 from airoas.domains.light_dark import night
 from airoas.errors import OptionError
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
 LONG, SHORT = 1.0, 0.2

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airoas.errors import BeliefError, OptionError
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng, stream
 
 NORTH, EAST, SOUTH, WEST, SAMPLE, CHECK = 0, 1, 2, 3, 4, 5

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from airoas.domains.grid import State, classic_flight, flight, modified_flight, pursuit, tables
 from airoas.errors import OptionError
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
 CELLS = tuple((x, 4 - row) for row in range(5) for x in (range(5, 8) if row < 3 else range(10)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airoas.errors import OptionError
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
 LISTEN, OPEN_LEFT, OPEN_RIGHT = 0, 1, 2

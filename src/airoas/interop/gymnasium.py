@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from airoas.agent import Agent
-from airoas.asking import guard
-from airoas.belief.filter import DepletionWarning
+from airoas.belief.filters.update import DepletionWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
+from airoas.modelling.checked_call import guard
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
 

@@ -15,11 +15,13 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
-from airoas.compile import Kernel, Record, kernel
+from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.link import apart
-from airoas.planners.bounded import BoundedPlanner
-from airoas.planners.bounded_tree import (
+from airoas.planners.bounded.expansion import branch_by, make_branching
+from airoas.planners.bounded.leaves import draw_particles, is_legal, keep_particles, likelihoods, open_by, weigh
+from airoas.planners.bounded.session import BoundedPlanner
+from airoas.planners.bounded.tree import (
     BRANCHES,
     MEMORY,
     MOST_DEPTH,
@@ -38,8 +40,6 @@ from airoas.planners.bounded_tree import (
     set_first,
     take_actions,
 )
-from airoas.planners.branching import branch_by, make_branching
-from airoas.planners.leaves import draw_particles, is_legal, keep_particles, likelihoods, open_by, weigh
 
 _Z = 1.6448536269514722  # the normal quantile of 1 - eta, eta = 0.05
 

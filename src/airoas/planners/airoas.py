@@ -12,18 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief import ladder, literal
-from airoas.belief.anneal import choose_move, count_draws, make_work
-from airoas.belief.bridge import bridge_by
-from airoas.belief.ladder import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, sides
 from airoas.belief.particles import Particles
-from airoas.belief.resample import SYSTEMATIC, choose
+from airoas.belief.resampling import SYSTEMATIC, choose
+from airoas.belief.tempering import ladder, literal
+from airoas.belief.tempering.anneal import choose_move, count_draws, make_work
+from airoas.belief.tempering.bridge import bridge_by
+from airoas.belief.tempering.ladder import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, sides
 from airoas.bounds import Bounds
-from airoas.compile import Kernel, Record, kernel
+from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.link import apart
-from airoas.planners.bounded import BoundedPlanner
-from airoas.planners.bounded_tree import (
+from airoas.planners.bounded.enumerated import can_list, keep_likely, list_root
+from airoas.planners.bounded.expansion import branch_by, make_branching
+from airoas.planners.bounded.leaves import draw_particles, keep_particles, likelihoods, open_by, weigh
+from airoas.planners.bounded.session import BoundedPlanner
+from airoas.planners.bounded.tree import (
     ANNEALED,
     BAD_MODEL,
     DEADLINE,
@@ -46,9 +49,6 @@ from airoas.planners.bounded_tree import (
     set_bounds,
     take_actions,
 )
-from airoas.planners.branching import branch_by, make_branching
-from airoas.planners.leaves import draw_particles, keep_particles, likelihoods, open_by, weigh
-from airoas.planners.states import can_list, keep_likely, list_root
 from airoas.rng import stream
 
 MODES = ("corrected", "literal", "none")
@@ -94,7 +94,7 @@ class AIROAS(BoundedPlanner):
     trial: str = "excess"
     """"excess" (a trial ends where nothing is left to gain) or "full" (it goes on to `max_depth`)."""
     literal_weights: str = "likelihood"
-    """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.literal`."""
+    """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.tempering.literal`."""
 
     SEARCH_SPACE = {
         "particles": ("int", 20, 500, "log"),

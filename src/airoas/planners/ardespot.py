@@ -16,11 +16,13 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
-from airoas.compile import Kernel, Record, kernel
+from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.link import apart
-from airoas.planners.bounded import BoundedPlanner
-from airoas.planners.bounded_tree import (
+from airoas.planners.bounded.expansion import same_row
+from airoas.planners.bounded.leaves import LOOK, add_values, is_legal, plan_bound, upper_bound
+from airoas.planners.bounded.session import BoundedPlanner
+from airoas.planners.bounded.tree import (
     BRANCHES,
     DEADLINE,
     EXPANSIONS,
@@ -46,9 +48,7 @@ from airoas.planners.bounded_tree import (
     set_first,
     set_plain,
 )
-from airoas.planners.branching import same_row
-from airoas.planners.leaves import LOOK, add_values, is_legal, plan_bound, upper_bound
-from airoas.planners.view import BeliefTree
+from airoas.planners.bounded.view import BeliefTree
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from airoas.belief.particles import Particles
-from airoas.compile import kernel
+from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.rng import Rng
-from airoas.sheet import Sheet, numbers
+from airoas.tables import Sheet, numbers
 
 MEMORY = 2_000_000_000
 """Bytes that a search tree may take by default."""

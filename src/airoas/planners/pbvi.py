@@ -10,8 +10,8 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds.find import find_plans
-from airoas.bounds.point_based import write_out
-from airoas.compile import kernel
+from airoas.bounds.finite.point_based import write_out
+from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Stats, legal_actions, prepare
 from airoas.rng import Rng

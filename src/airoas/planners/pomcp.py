@@ -7,14 +7,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from airoas.compile import Kernel, Record
+from airoas.compiler.kernels import Kernel, Record
 from airoas.errors import OptionError
-from airoas.planners.lookup import SLOT_BYTES, slots_touched
-from airoas.planners.rollout import Estimate, find_estimate, find_table
-from airoas.planners.root import Root
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_search import FINE, NO_ACTION, Limits, VisitPlanner, search_by
-from airoas.planners.visit_tree import (
+from airoas.planners.visits.lookup import SLOT_BYTES, slots_touched
+from airoas.planners.visits.rollout import Estimate, find_estimate, find_table
+from airoas.planners.visits.root import Root
+from airoas.planners.visits.search import FINE, NO_ACTION, Limits, VisitPlanner, search_by
+from airoas.planners.visits.tree import (
     ACTIONS,
     FIRST,
     NODE,

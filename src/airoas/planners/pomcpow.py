@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from airoas.compile import Kernel
+from airoas.compiler.kernels import Kernel
 from airoas.errors import OptionError
-from airoas.planners.lists import lists_layout, new_lists, place_of
-from airoas.planners.rollout import Estimate, find_estimate, find_table
-from airoas.planners.root import Root
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visit_search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, VisitPlanner, search_by
-from airoas.planners.visit_tree import (
+from airoas.planners.visits.lists import lists_layout, new_lists, place_of
+from airoas.planners.visits.rollout import Estimate, find_estimate, find_table
+from airoas.planners.visits.root import Root
+from airoas.planners.visits.search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, VisitPlanner, search_by
+from airoas.planners.visits.tree import (
     ACTION,
     ACTION_VISITS,
     NONE,
@@ -30,7 +30,7 @@ from airoas.planners.visit_tree import (
     note_step,
     tree_layout,
 )
-from airoas.planners.widening import (
+from airoas.planners.visits.widening import (
     SIGHT_BYTES,
     Search,
     bytes_used,

@@ -11,7 +11,7 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
-from airoas.compile import Kernel, kernel
+from airoas.compiler.kernels import Kernel, kernel
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Stats, legal_actions, prepare
 from airoas.rng import Rng, stream

@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.annealed import Annealed
 from airoas.belief.particles import Particles
+from airoas.belief.tempering.result import Annealed
 from airoas.catalog import make_planner
 from airoas.episode import Episode, simulate
 from airoas.errors import OptionError, rounded
-from airoas.experiments.play import Row, find_domain, record, with_tuples
-from airoas.experiments.replay import Replayed, differences
-from airoas.pictures import component_names, every_belief, picture, view_of
+from airoas.experiments.run.play import Row, find_domain, record, with_tuples
+from airoas.experiments.run.replay import Replayed, differences
 from airoas.planners.base import Decision, Planner
 from airoas.report import figures
 from airoas.report.outline import outline
 from airoas.report.page import page
 from airoas.rng import Rng
-from airoas.sheet import named
+from airoas.tables import named
+from airoas.viz.pictures import component_names, every_belief, picture, view_of
 
 MOST_PARTICLES = 1000
 NOTHING = "–"  # noqa: RUF001 - stands where there is no number

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.annealed import Annealed
+from airoas.belief.tempering.result import Annealed
 from airoas.errors import OptionError
 from airoas.planners.base import Decision
 from airoas.report.outline import Outline, fitted

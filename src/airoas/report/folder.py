@@ -6,15 +6,15 @@ from html import escape
 from pathlib import Path
 from shlex import quote
 
-from airoas.experiments.play import Row
-from airoas.experiments.plot import figures
-from airoas.experiments.reading import of_folder
-from airoas.experiments.spec import Spec
-from airoas.experiments.store import latest
-from airoas.experiments.table import sheets
-from airoas.pictures import inline
+from airoas.experiments.analysis.plot import figures
+from airoas.experiments.analysis.table import sheets
+from airoas.experiments.run.play import Row
+from airoas.experiments.run.store import latest
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import of_folder
 from airoas.report.page import page
-from airoas.sheet import Sheet
+from airoas.tables import Sheet
+from airoas.viz.pictures import inline
 
 MOST_ERRORS = 20
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from airoas.planners.bounded_tree import BRANCHES, NODES
-from airoas.planners.view import BeliefTree, Branch, Node
-from airoas.sheet import numbers
+from airoas.planners.bounded.tree import BRANCHES, NODES
+from airoas.planners.bounded.view import BeliefTree, Branch, Node
+from airoas.tables import numbers
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Filters: the belief after an action and an observation."""

@@ -1,0 +1,220 @@
+"""A generator that remembers: the random draws of one simulated step, kept so that the step can be run again.
+
+A tape is a row of numbers: how many draws were taken, then for each draw its kind and its value. Reading a draw of the
+recorded kind returns the recorded value; any other draw comes fresh from the stream and is recorded. With its tape, the
+simulator is a deterministic map from a state to the next, and the tape can be moved by Metropolis-Hastings like a state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.types.misc import CPointer
+from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_jitable, register_model
+from numba.np.arrayobj import make_array
+
+from airoas.compiler.specialise import OVERLOADED
+from airoas.rng import Rng, rng_type
+
+UNIFORM, NORMAL, INTEGER = 1, 2, 2  # kind of an integer draw: INTEGER + n, so that another range is another kind
+
+
+def size(draws: int) -> int:
+    """The length of a row that remembers this many draws."""
+    return 1 + 2 * draws
+
+
+class Tape:
+    """A stream with memory. Inside compiled code it is a pair of pointers; `tape` makes one."""
+
+    __slots__ = ("rng", "row")
+
+    def __init__(self, rng: Rng, row: Any) -> None:
+        self.rng = rng
+        self.row = row
+
+    def uniform(self) -> float:
+        at = self.seek(UNIFORM)
+        if at > 0:
+            return self.get(at)
+        x = self.rng.uniform()
+        self.keep(at, x)
+        return x
+
+    def normal(self) -> float:
+        at = self.seek(NORMAL)
+        if at > 0:
+            return self.get(at)
+        x = self.rng.normal()
+        self.keep(at, x)
+        return x
+
+    def integer(self, n: int) -> int:
+        at = self.seek(INTEGER + n)
+        if at > 0:
+            return int(self.get(at))
+        x = self.rng.integer(n)
+        self.keep(at, x)
+        return x
+
+    def seek(self, kind: int) -> int:
+        """Take the next draw: where its value stands, the negative of where to record it, or 0 past the end."""
+        place = int(self.get(0))
+        self.set(0, place + 1)
+        at = 2 + 2 * place
+        if at >= self.length():
+            return 0
+        if self.get(at - 1) == kind:
+            return at
+        self.set(at - 1, kind)
+        return -at
+
+    def keep(self, at: int, x: float) -> None:
+        if at < 0:
+            self.set(-at, x)
+
+    def length(self) -> int:
+        return len(self.row)
+
+    def get(self, at: int) -> float:
+        return float(self.row[at])
+
+    def set(self, at: int, x: float) -> None:
+        self.row[at] = x
+
+
+def tape(rng: Any, rows: Any, i: int) -> Any:
+    """The tape in row i of an array [N, length], wound back to its beginning.
+
+    Draws that the last run did not take are forgotten. To keep them would be wrong where a step may take draws of different
+    kinds: what is kept of one kind and lost of another no longer has its own distribution.
+    """
+    forget_unused(rows, i)
+    return Tape(rng, rows[i])
+
+
+def forget_unused(rows: Any, i: int) -> None:
+    """Wind row i back, with nothing recorded beyond the draws that it took."""
+    for place in range(rows.shape[1] // 2):
+        if place >= rows[i, 0]:
+            rows[i, 1 + 2 * place] = 0.0
+    rows[i, 0] = 0.0
+
+
+# --- the same inside compiled code ---
+
+
+class TapeType(types.Type):
+    """Numba's view of a Tape: the stream, the row and its length."""
+
+    def __init__(self) -> None:
+        super().__init__("airoas.Tape")
+
+
+tape_type = TapeType()
+_ROW = CPointer(types.float64)
+
+
+@register_model(TapeType)
+class _TapeModel(models.StructModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, [("rng", rng_type), ("row", _ROW), ("size", types.intp)])
+
+
+@intrinsic
+def _make(context, rng, rows, i):
+    def emit(context, builder, signature, arguments):
+        given = make_array(rows)(context, builder, arguments[1])
+        made = context.make_helper(builder, tape_type)
+        made.rng = arguments[0]
+        made.size = builder.extract_value(given.shape, 1)
+        made.row = builder.gep(given.data, [builder.mul(arguments[2], made.size)])
+        return made._getvalue()
+
+    return tape_type(rng_type, rows, types.intp), emit
+
+
+_forget_unused = register_jitable(forget_unused)
+
+
+@overload(tape)
+def _tape(rng, rows, i):
+    def wound_back(rng, rows, i):
+        _forget_unused(rows, i)
+        return _make(rng, rows, i)
+
+    return wound_back
+
+
+OVERLOADED.append(tape)
+
+
+@intrinsic
+def _get(context, tape, at):
+    def emit(context, builder, signature, arguments):
+        made = context.make_helper(builder, tape_type, value=arguments[0])
+        return builder.load(builder.gep(made.row, [arguments[1]]))
+
+    return types.float64(tape, types.intp), emit
+
+
+@intrinsic
+def _set(context, tape, at, x):
+    def emit(context, builder, signature, arguments):
+        made = context.make_helper(builder, tape_type, value=arguments[0])
+        builder.store(arguments[2], builder.gep(made.row, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(tape, types.intp, types.float64), emit
+
+
+@overload_attribute(TapeType, "rng")
+def _rng(self):
+    return lambda self: _stream(self)
+
+
+@intrinsic
+def _stream(context, tape):
+    def emit(context, builder, signature, arguments):
+        return context.make_helper(builder, tape_type, value=arguments[0]).rng
+
+    return rng_type(tape), emit
+
+
+@intrinsic
+def _size(context, tape):
+    def emit(context, builder, signature, arguments):
+        return context.make_helper(builder, tape_type, value=arguments[0]).size
+
+    return types.intp(tape), emit
+
+
+overload_method(TapeType, "length")(lambda self: lambda self: _size(self))
+overload_method(TapeType, "get")(lambda self, at: lambda self, at: _get(self, at))
+overload_method(TapeType, "set")(lambda self, at, x: lambda self, at, x: _set(self, at, x))
+
+
+@overload_method(TapeType, "uniform")
+def _uniform(self):
+    return Tape.uniform
+
+
+@overload_method(TapeType, "normal")
+def _normal(self):
+    return Tape.normal
+
+
+@overload_method(TapeType, "integer")
+def _integer(self, n: int):
+    return Tape.integer
+
+
+@overload_method(TapeType, "seek")
+def _seek(self, kind: int):
+    return Tape.seek
+
+
+@overload_method(TapeType, "keep")
+def _keep(self, at: int, x: float):
+    return Tape.keep

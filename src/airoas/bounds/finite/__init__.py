@@ -1,0 +1,1 @@
+"""Bounds of finite models: enumeration, value iteration, alpha vectors."""

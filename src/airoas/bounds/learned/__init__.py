@@ -1,0 +1,1 @@
+"""Bounds learned by simulation: grids and forests."""

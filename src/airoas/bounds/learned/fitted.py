@@ -1,0 +1,199 @@
+"""Estimates for a continuous model without hints: values of plans and actions on a grid of states.
+
+Every grid point is stepped with every action a few times; then the fully observable problem is iterated (Q, the upper
+values), and so are plans (the lower ones): an action repeated for ever, and one action a number of times, then another for
+ever. Nothing here is proved: the grid is coarse and its box ends somewhere.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds.learned.grid import MOST_AXES, MOST_PLANS, Grid, Values, component_of, draws, interpolation, locator
+from airoas.bounds.part import ILLEGAL, over_states
+from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.rng import stream
+
+_LONGEST = 20  # steps of the first action of a plan
+_WORK = 60_000_000  # steps looked up for plans
+
+
+class Stepped(Record):
+    """What every action did at every point, in D draws."""
+
+    rewards: Any
+    """[points, A] means."""
+    blocked: Any
+    """[points, A] whether the action is not legal."""
+    rows: Any
+    """[points, A, D] the table's row below the successor; -1 for a terminal state."""
+    beyond: Any
+    """[points, A, D, 3] how far the successor lies beyond it on each axis."""
+    strides: Any
+    """[3] how far apart neighbours on the axes are in a table."""
+
+
+def estimate(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+    """On the grid: `plans` [points, K] with their `first` actions, and `q` [points, A]. visited [n, dim]: states to judge plans by."""
+    points, actions, n = int(np.prod(grid.size) * np.prod(grid.count)), model.n_actions, draws(model, visited)
+    stepped = Stepped(
+        rewards=np.zeros((points, actions)),
+        blocked=np.zeros((points, actions), dtype=np.bool_),
+        rows=np.zeros((points, actions, n), dtype=np.int64),
+        beyond=np.zeros((points, actions, n, MOST_AXES)),
+        strides=np.array([grid.size[1] * grid.size[2], grid.size[2], 1], dtype=np.int64),
+    )
+    tell(f"stepping {points} grid points")
+    _step_all(len(model.shapes.state.kinds))(model, grid, visited[len(visited) // 2 :][:1].copy(), stepped, stream(0, "grid"))
+    small = 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
+    tell("iterating values")
+    q = np.zeros((points, actions))
+    _iterate(stepped, model.discount, small, np.zeros(points), q)
+    tell("iterating plans")
+    plans, first = _plans(model, grid, visited, stepped, small)
+    return {"plans": plans, "first": np.array(first), "q": np.where(stepped.blocked, ILLEGAL, q)}
+
+
+def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The values [points, K] of the plans that together are worth most in the states visited, and their first actions."""
+    points, discount = len(stepped.rewards), model.discount
+    always = [a for a in range(model.n_actions) if not stepped.blocked[:, a].any()]
+    if not always:
+        return np.full((points, 1), min(0.0, float(stepped.rewards.min())) / (1.0 - discount)), (-1,)
+    some = visited[:: max(1, len(visited) // 400)].copy()
+    over = over_states(interpolation(visited.shape[1]))
+
+    def worth(values: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(some))
+        over(model, Values(grid=grid, values=np.ascontiguousarray(values[:, None])), some, found, stream(0))
+        return found
+
+    def after(a: int, times: int, values: np.ndarray) -> np.ndarray:
+        """The values of `a` so many times and then what has these values."""
+        for _ in range(times):
+            before, values = values, np.zeros(points)
+            _once(stepped, a, discount, before, values)
+        return values
+
+    repeated = {a: np.zeros(points) for a in always}
+    for a in always:
+        _repeat(stepped, a, discount, small, repeated[a])
+    candidates = [(a, 0, a) for a in always]
+    worths = [worth(repeated[a]) for a in always]
+    last = sorted(always, key=lambda b: -float(np.maximum(worths[always.index(b)], 0.0).sum()))  # what pays somewhere comes last in a plan
+    pairs = [(a, b) for b in last for a in always if a != b][: max(1, _WORK // (_LONGEST * stepped.rows[:, 0].size))]
+    for a, b in pairs:
+        values = repeated[b]
+        for times in range(1, _LONGEST + 1):
+            values = after(a, 1, values)
+            candidates.append((a, times, b))
+            worths.append(worth(values))
+    chosen = [candidates[k] for k in best_together(np.array(worths))]
+    return np.stack([after(a, times, repeated[b]) for a, times, b in chosen], axis=1), tuple(a for a, _, _ in chosen)
+
+
+def best_together(worths: np.ndarray) -> list[int]:
+    """Rows of [candidates, states], the best one first, then whichever raises the sum of the maxima most."""
+    chosen = [int(worths.sum(axis=1).argmax())]
+    best = worths[chosen[0]]
+    while len(chosen) < min(MOST_PLANS, len(worths)):
+        gains = np.maximum(worths, best).sum(axis=1) - best.sum()
+        if gains.max() <= 1e-3 * (1e-12 + abs(best).sum()):
+            break
+        chosen.append(int(gains.argmax()))
+        best = np.maximum(best, worths[chosen[-1]])
+    return chosen
+
+
+@functools.cache
+def _step_all(size: int) -> Kernel:
+    locate = locator(component_of(size))
+
+    def step_all(model: Any, grid: Grid, row: Any, stepped: Stepped, rng: Any) -> None:
+        """Step every point with every action. row [1, dim]: a state, for the components that never vary."""
+        n = stepped.rows.shape[2]
+        for point in range(len(stepped.rewards)):
+            rest = point
+            for k in range(2, -1, -1):
+                if grid.size[k] > 1:
+                    row[0, grid.axes[k]] = grid.low[k] + (rest % grid.size[k]) * grid.spacing[k]
+                rest //= grid.size[k]
+            for k in range(len(grid.whole) - 1, -1, -1):
+                row[0, grid.whole[k]] = grid.least[k] + rest % grid.count[k]
+                rest //= grid.count[k]
+            s = model.read_state(row, 0)
+            ended = model.is_terminal(s)
+            for a in range(stepped.rewards.shape[1]):
+                stepped.blocked[point, a] = not ended and not model.legal(s, a)
+                for d in range(n):
+                    stepped.rows[point, a, d] = -1
+                    if not ended and not stepped.blocked[point, a]:
+                        s2, reward = model.step(s, a, rng)
+                        stepped.rewards[point, a] += reward / n
+                        if not model.is_terminal(s2):
+                            stepped.rows[point, a, d], f, g, h = locate(grid, s2)
+                            stepped.beyond[point, a, d, 0] = f
+                            stepped.beyond[point, a, d, 1] = g
+                            stepped.beyond[point, a, d, 2] = h
+
+    return kernel(step_all)
+
+
+def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -> float:
+    """The mean reward, and the discounted values where the action leads."""
+    total = 0.0
+    n = stepped.rows.shape[2]
+    for d in range(n):
+        row = stepped.rows[point, a, d]
+        if row < 0:
+            continue
+        f, g, h = stepped.beyond[point, a, d, 0], stepped.beyond[point, a, d, 1], stepped.beyond[point, a, d, 2]
+        for corner in range(8):
+            weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
+            if weight > 0.0:
+                here = row
+                for k in range(3):
+                    if corner >> k & 1:
+                        here += stepped.strides[k]
+                total += weight * values[here]
+    return float(stepped.rewards[point, a] + discount * total / n)
+
+
+@kernel
+def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: Any) -> None:
+    """Sweep Q [points, A] in place until the values change by less than `small`, 1000 times at most."""
+    for _ in range(1000):
+        change = 0.0
+        for point in range(len(q)):
+            best = -np.inf
+            for a in range(q.shape[1]):
+                q[point, a] = _ahead(stepped, discount, values, point, a)
+                if not stepped.blocked[point, a]:
+                    best = max(best, q[point, a])
+            change = max(change, abs(best - values[point]))
+            values[point] = best
+        if change < small:
+            break
+
+
+@kernel
+def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any) -> None:
+    """Sweep [points] in place, the value of repeating a."""
+    for _ in range(1000):
+        change = 0.0
+        for point in range(len(values)):
+            value = _ahead(stepped, discount, values, point, a)
+            change = max(change, abs(value - values[point]))
+            values[point] = value
+        if change < small:
+            break
+
+
+@kernel
+def _once(stepped: Stepped, a: int, discount: float, values: Any, found: Any) -> None:
+    for point in range(len(values)):
+        found[point] = _ahead(stepped, discount, values, point, a)

@@ -1,0 +1,164 @@
+"""A forest of regression trees over states: values learned at some states, looked up at others.
+
+Extremely randomised trees (Geurts et al., 2006): a node is split where the best of a few random cuts falls, along a component
+of the state or along the difference of two (what counts is often how far apart things are). A leaf holds means of what was
+learned there, so that nothing looked up lies beyond what was seen, whatever the number of components.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.specialise import define
+
+TREES = 2
+_CUTS = 12  # tried at a node
+
+
+class Forest(Record):
+    """Nodes of all trees. At a node the state goes to `child` where `first` less `second` is below `cut`, else to the one after."""
+
+    roots: Any
+    """[TREES]"""
+    first: Any
+    """[nodes] a component."""
+    second: Any
+    """[nodes] a component, or none where it is their number."""
+    cut: Any
+    """[nodes]"""
+    child: Any
+    """[nodes] -1 for a leaf."""
+    values: Any
+    """[nodes, width] of a leaf, already divided by the number of trees."""
+
+
+def grow(states: np.ndarray, targets: np.ndarray, fewest: int, rng: Any) -> Forest:
+    """A forest whose leaves hold alike targets [n, width] of states [n, dim], at least `fewest`; its values are for `learn`."""
+    n, most = len(states), TREES * (2 * len(states) // fewest + 1)
+    forest = Forest(
+        roots=np.zeros(TREES, np.int64),
+        first=np.zeros(most, np.int64),
+        second=np.zeros(most, np.int64),
+        cut=np.zeros(most),
+        child=np.full(most, -1, np.int64),
+        values=np.zeros((most, targets.shape[1])),
+    )
+    spread = targets.std(axis=0) if n else np.ones(targets.shape[1])
+    scaled = np.ascontiguousarray(targets / np.where(spread > 0.0, spread, 1.0))
+    count = int(_grow(forest, states, scaled, fewest, np.arange(n), np.zeros((n + 2, 3), np.int64), np.zeros((2, targets.shape[1])), rng))
+    return Forest(
+        roots=forest.roots, **{name: getattr(forest, name)[:count].copy() for name in ("first", "second", "cut", "child", "values")}
+    )
+
+
+def along(states: Any, i: int, first: int, second: int) -> float:
+    """A component of a row, less another."""
+    return float(states[i, first] - (states[i, second] if second < states.shape[1] else 0.0))
+
+
+@kernel
+def _grow(forest: Forest, states: Any, targets: Any, fewest: int, order: Any, waiting: Any, sums: Any, rng: Any) -> int:
+    """Split until leaves are small or alike; how many nodes there are. waiting [., 3]: nodes with their part of `order`."""
+    dim, width, nodes = states.shape[1], targets.shape[1], 0
+    for tree in range(len(forest.roots)):
+        forest.roots[tree] = nodes
+        waiting[0, 0], waiting[0, 1], waiting[0, 2] = nodes, 0, len(order)
+        nodes += 1
+        left = 1
+        while left > 0:
+            left -= 1
+            node, begin, end = waiting[left, 0], waiting[left, 1], waiting[left, 2]
+            best, best_cut, best_first, best_second = 1e-9, 0.0, -1, dim
+            for _ in range(_CUTS if end - begin >= 2 * fewest else 0):
+                first = rng.integer(dim)
+                second = rng.integer(dim) if rng.uniform() < 0.5 else dim
+                u = along(states, order[begin + rng.integer(end - begin)], first, second)
+                v = along(states, order[begin + rng.integer(end - begin)], first, second)
+                cut = 0.5 * (u + v)
+                if first == second or u == v:
+                    continue
+                for j in range(width):
+                    sums[0, j] = sums[1, j] = 0.0
+                below = 0
+                for k in range(begin, end):
+                    side = 0 if along(states, order[k], first, second) < cut else 1
+                    below += 1 - side
+                    for j in range(width):
+                        sums[side, j] += targets[order[k], j]
+                above = end - begin - below
+                if below < fewest or above < fewest:
+                    continue
+                gain = 0.0
+                for j in range(width):
+                    gap = sums[0, j] / below - sums[1, j] / above
+                    gain += gap * gap * below * above / (end - begin)
+                if gain > best:
+                    best, best_cut, best_first, best_second = gain, cut, first, second
+            if best_first < 0:
+                continue
+            middle = begin
+            for k in range(begin, end):
+                if along(states, order[k], best_first, best_second) < best_cut:
+                    order[k], order[middle] = order[middle], order[k]
+                    middle += 1
+            forest.first[node], forest.second[node], forest.cut[node], forest.child[node] = best_first, best_second, best_cut, nodes
+            waiting[left, 0], waiting[left, 1], waiting[left, 2] = nodes, begin, middle
+            waiting[left + 1, 0], waiting[left + 1, 1], waiting[left + 1, 2] = nodes + 1, middle, end
+            left += 2
+            nodes += 2
+    return nodes
+
+
+@kernel
+def find_leaves(forest: Forest, states: Any, leaves: Any) -> None:
+    """leaves [n, TREES]: where each row ends in each tree."""
+    for i in range(len(states)):
+        for tree in range(len(forest.roots)):
+            node = forest.roots[tree]
+            while forest.child[node] >= 0:
+                node = forest.child[node] + (0 if along(states, i, forest.first[node], forest.second[node]) < forest.cut[node] else 1)
+            leaves[i, tree] = node
+
+
+@kernel
+def learn(forest: Forest, leaves: Any, targets: Any, counts: Any) -> None:
+    """Put the means of the targets [n, width] into the leaves. counts [nodes]: room."""
+    for node in range(len(counts)):
+        counts[node] = 0.0
+        for j in range(targets.shape[1]):
+            forest.values[node, j] = 0.0
+    for i in range(len(leaves)):
+        for tree in range(leaves.shape[1]):
+            node = leaves[i, tree]
+            counts[node] += leaves.shape[1]
+            for j in range(targets.shape[1]):
+                forest.values[node, j] += targets[i, j]
+    for node in range(len(counts)):
+        if counts[node] > 0.0:
+            for j in range(targets.shape[1]):
+                forest.values[node, j] /= counts[node]
+
+
+@functools.cache
+def lookup(size: int) -> Any:
+    """An `evaluate` for states of so many components."""
+    lines = "".join(f"    if k == {k}:\n        return float(s[{k}])\n" for k in range(size))
+    component = define(f"def component(s, k):\n{lines}    return 0.0\n", "component")
+
+    def look_up(model: Any, data: Forest, s: Any, rng: Any, out: Any, at: int) -> None:
+        width = data.values.shape[1]
+        for j in range(width):
+            out[at + j] = 0.0
+        for tree in range(len(data.roots)):
+            node = data.roots[tree]
+            while data.child[node] >= 0:
+                x = component(s, data.first[node]) - component(s, data.second[node])
+                node = data.child[node] + (0 if x < data.cut[node] else 1)
+            for j in range(width):
+                out[at + j] += data.values[node, j]
+
+    return look_up

@@ -1,0 +1,1 @@
+"""How a user's method becomes machine code: kernels, fingerprints, the cache on disk."""

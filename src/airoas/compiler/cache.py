@@ -1,0 +1,244 @@
+"""Compiled kernels on disk, keyed by the content of everything they were made from.
+
+New content is a new file, so a stale hit cannot happen. The folder is private to the user, every file carries a digest
+that is verified before it is read, and whatever goes wrong with the cache costs a few seconds of compilation, said once.
+Storing kernels takes private interfaces of numba, so a small one that an earlier process stored is tried out first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import __version__ as llvmlite_version
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from airoas import __version__
+
+VARIABLE = "AIROAS_CACHE_DIR"
+_KEEP_DAYS = 30
+_KEEP_BYTES = 1 << 29
+_DAY = 86_400
+_DIGEST = 32
+
+
+_VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
+_SOURCES = ("../rng", "fingerprint", "cache", "inline", "specialise", "native", "kernels")
+_MACHINERY = hashlib.sha256(b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
+"""Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
+
+_said: set[str] = set()
+
+
+def _say_once(message: str) -> None:
+    if message not in _said:
+        _said.add(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def folder() -> Path | None:
+    """The cache folder, made if need be; None (and a warning, once) where there is none to be had."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    path = Path(os.environ.get(VARIABLE) or Path(base) / "airoas")
+    try:
+        path = path.expanduser()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+        posix = os.name == "posix"  # elsewhere these say nothing
+        if posix and status.st_uid != os.getuid():
+            reason = "it belongs to another user"
+        elif posix and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            reason = "others may write to it"
+        elif os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            return path
+        else:
+            reason = "it is not writable"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except RuntimeError as error:  # there is no home
+        reason = str(error)
+    _say_once(f"no compilation cache at {path} ({reason}): kernels compile anew in each process. Set {VARIABLE} to a folder of yours.")
+    return None
+
+
+def spelled(kind: Any) -> str:
+    """A numba type as text that tells it from every other one: numba's own leaves out the fields of NamedTuples."""
+    if isinstance(kind, numba.types.BaseTuple):
+        return f"{kind}{getattr(kind, 'fields', '')}[{', '.join(map(spelled, kind))}]"
+    return str(kind)
+
+
+class KernelCache:
+    """The interface that a numba dispatcher expects of its cache, over files of our own."""
+
+    cache_path = None
+
+    def __init__(self, name: str, content: str | None, before_compile: Any) -> None:
+        self._name = name
+        self._content = content  # digest of the kernel and its options; None where it cannot be known
+        self._before_compile = before_compile  # called with the argument types when there is nothing to load
+
+    def load_overload(self, signature: Any, target: Any) -> CompileResult | None:
+        place = self._place(signature)
+        loaded = place and _load(self._path(place, signature, target), target)
+        if loaded is None:
+            self._before_compile(signature)
+        return loaded
+
+    def save_overload(self, signature: Any, result: CompileResult) -> None:
+        place = self._place(signature)
+        if place is not None and not result.library.has_dynamic_globals:  # else it holds addresses of this process
+            _save(self._path(place, signature, result.target_context), result)
+
+    def flush(self) -> None:
+        """Nothing is held in memory."""
+
+    enable = disable = flush
+
+    def _place(self, signature: Any) -> Path | None:
+        if self._content is None or not all(getattr(kind, "cacheable", True) for kind in signature):
+            return None
+        place = folder()
+        return place if place is not None and _works(place) else None
+
+    def _path(self, place: Path, signature: Any, target: Any) -> Path:
+        assert self._content is not None
+        return place / f"{self._name}-{_key(self._content, *map(spelled, signature), *target.codegen().magic_tuple())}.kernel"
+
+
+def _key(*parts: Any) -> str:
+    settings = numba.config.OPT, numba.config.BOUNDSCHECK, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE
+    return hashlib.sha256(repr((parts, settings, _VERSIONS, _MACHINERY)).encode()).hexdigest()[:40]
+
+
+def _load(path: Path, target: Any) -> CompileResult | None:
+    """The stored kernel; None where there is none. What cannot be loaded is removed."""
+    payload = read(path)
+    if payload is None:
+        return None
+    try:
+        return _rebuilt(payload, target)
+    except Exception:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+
+
+def read(path: Path) -> bytes | None:
+    """What was stored; None where there is nothing, or it is damaged and therefore removed."""
+    try:
+        raw = path.read_bytes()
+        if hashlib.sha256(raw[_DIGEST:]).digest() != raw[:_DIGEST]:
+            path.unlink()
+            return None
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)  # used: `_clean` keeps it
+        return raw[_DIGEST:]
+    except OSError:
+        return None
+
+
+def _rebuilt(payload: bytes, target: Any) -> CompileResult:
+    target.refresh()  # math functions and the run-time library are linked by name: have them loaded first
+    return CompileResult._rebuild(target, *pickle.loads(payload))
+
+
+def _save(path: Path, result: CompileResult) -> None:
+    try:
+        payload = dumps(result._reduce())
+        write(path, hashlib.sha256(payload).digest() + payload)
+        _clean(path.parent)
+    except OSError as error:
+        _say_once(f"compiled kernels were not kept ({error}). Free space or set {VARIABLE} to another folder.")
+    except Exception as error:
+        _say_once(f"this numba cannot store kernels ({type(error).__name__}: {error}); they compile anew. Report it, please.")
+
+
+def write(path: Path, raw: bytes) -> None:
+    """Write a file that other processes see whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".tmp-", delete=False) as file:
+        try:
+            file.write(raw)
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+_tried: dict[Path, bool] = {}
+
+
+def _works(place: Path) -> bool:
+    """Whether a small kernel that another process stored here loads and gives the right number; tried once per folder and versions.
+
+    The first process stores it, the next one tries it and leaves the outcome in a file.
+    """
+    if place not in _tried:
+        key = _key("trial")
+        outcome = place / f".works-{key}"
+        try:
+            said = outcome.read_text()
+        except OSError:
+            said = _try(place / f"trial-{key}.kernel")
+            if said:
+                with contextlib.suppress(OSError):
+                    write(outcome, said.encode())
+        _tried[place] = said != "no"
+        if said == "no":
+            _say_once(f"this numba does not load stored kernels rightly: they compile anew. Report it, please. (Remembered in {outcome}.)")
+    return _tried[place]
+
+
+def _trial(numbers: Any) -> None:
+    if len(numbers) != 2:
+        raise ValueError("two numbers")
+    numbers[0] = math.log(numbers[1]) + math.erf(numbers[1])
+
+
+def _try(path: Path) -> str:
+    """ "yes" or "no" of the stored trial kernel; empty where it had to be stored first."""
+    dispatcher = numba.jit(nopython=True, nogil=True)(_trial)
+    kind = numba.types.Array(numba.float64, 1, "C")
+    payload = read(path)
+    if payload is None:
+        dispatcher.compile((kind,))
+        _save(path, dispatcher.overloads[kind,])
+        return ""
+    numbers = np.array([0.0, 0.5])
+    try:
+        _rebuilt(payload, dispatcher.targetdescr.target_context).entry_point(numbers)
+    except Exception:
+        return "no"
+    return "yes" if numbers[0] == math.log(0.5) + math.erf(0.5) else "no"
+
+
+def _clean(place: Path) -> None:
+    """Drop kernels unused for a month, then the oldest until the folder is within its size."""
+    entries = []
+    for path in place.iterdir():
+        with contextlib.suppress(OSError):
+            if path.suffix == ".kernel" or path.name.startswith((".tmp-", ".works-")):
+                status = path.stat()
+                entries.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    now = time.time()
+    for used, size, path in sorted(entries):
+        limit = _DAY if path.name.startswith(".tmp-") else _KEEP_DAYS * _DAY
+        if now - used > limit or total > _KEEP_BYTES:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total -= size

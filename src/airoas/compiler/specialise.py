@@ -1,0 +1,312 @@
+"""Linking: the same function over compiled, or over interpreted, surroundings.
+
+A function linked for compilation is a numba dispatcher whose helpers, modules and NamedTuples are compiled too; linked for
+interpretation it is plain Python with the same coercions. Three modes: "compiled", "debug" (compiled with bounds checks)
+and "interpreted" (breakpoints work).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import math
+import os
+import secrets
+import threading
+import types as python_types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.extending import overload
+
+from airoas.compiler import fingerprint
+from airoas.compiler.fingerprint import Reads, is_namedtuple, is_native
+from airoas.compiler.inline import Inner
+from airoas.errors import ModelError, OptionError
+
+MODES = ("compiled", "debug", "interpreted")
+_mode = ""
+
+
+def mode() -> str:
+    """The mode in force: set by `running`, else by the environment variable AIROAS_MODE, else "compiled"."""
+    if numba.config.DISABLE_JIT:
+        return "interpreted"
+    return _mode or _valid(os.environ.get("AIROAS_MODE", "compiled"), "AIROAS_MODE")
+
+
+def _valid(name: str, source: str) -> str:
+    if name not in MODES:
+        raise OptionError(f"{source} is {name!r}", f"use one of {', '.join(MODES)}.")
+    return name
+
+
+@contextlib.contextmanager
+def running(name: str) -> Iterator[None]:
+    """Run what is inside in another mode, in every thread: `with airoas.running("interpreted"): ...`."""
+    global _mode
+    before, _mode = _mode, _valid(name, "the mode")
+    try:
+        yield
+    finally:
+        _mode = before
+
+
+# --- coercions: a field annotated float holds a float in every branch, interpreted and compiled ---
+
+
+def as_float(x: Any) -> float:
+    """A number as float."""
+    if isinstance(x, (int, float, np.integer, np.floating, np.bool_)):
+        return float(x)
+    raise ModelError(f"{x!r} stands where a float belongs", "return numbers.")
+
+
+def as_int(x: Any) -> int:
+    """An integer as int. A float is refused: dropping its fraction silently would hide a mistake."""
+    if isinstance(x, (int, np.integer, np.bool_)):
+        return int(x)
+    raise ModelError(f"{x!r} stands where an int belongs", "write int(...) around it, or make the component a float.")
+
+
+def as_bool(x: Any) -> bool:
+    """A truth value as bool."""
+    if isinstance(x, (bool, int, np.integer, np.bool_)):
+        return bool(x)
+    raise ModelError(f"{x!r} stands where True or False belongs", "return a comparison.")
+
+
+def _number(kind: Any) -> bool:
+    return isinstance(kind, (types.Number, types.Boolean))
+
+
+@overload(as_float)
+def _as_float(x):
+    if _number(x):
+        return lambda x: np.float64(x)
+    raise TypingError(f"a value of type {x} stands where a float belongs")
+
+
+@overload(as_int)
+def _as_int(x):
+    if isinstance(x, (types.Integer, types.Boolean)):
+        return lambda x: np.int64(x)  # int(x) would keep the narrow type of an int16 table
+    raise TypingError(f"a value of type {x} stands where an int belongs; write int(...) around it")
+
+
+@overload(as_bool)
+def _as_bool(x):
+    if isinstance(x, (types.Integer, types.Boolean)):
+        return lambda x: bool(x)
+    raise TypingError(f"a value of type {x} stands where True or False belongs; return a comparison")
+
+
+COERCE: dict[str, Callable[[Any], Any]] = {"float": as_float, "int": as_int, "bool": as_bool}
+OVERLOADED = fingerprint.OVERLOADED
+OVERLOADED.extend(COERCE.values())
+
+
+def define(source: str, name: str, **scope: Any) -> python_types.FunctionType:
+    """The function `name` of a source text of ours, over the given globals."""
+    exec(compile(source, "<airoas>", "exec"), scope)
+    function: python_types.FunctionType = scope[name]
+    return function
+
+
+_constructors: dict[type, python_types.FunctionType] = {}
+
+
+def constructor(record: type) -> python_types.FunctionType:
+    """A NamedTuple's constructor that coerces each field to its annotation."""
+    if record not in _constructors:
+        kinds = fingerprint.field_kinds(record)
+        fields: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
+        values = ", ".join(f"as_{kinds[f]}({f})" if kinds.get(f) in COERCE else f for f in fields)
+        made = define(
+            f"def build({', '.join(fields)}):\n    return _record({values})\n",
+            "build",
+            _record=record,
+            **{f"as_{kind}": coerce for kind, coerce in COERCE.items()},
+        )
+        defaults = record._field_defaults  # type: ignore[attr-defined]
+        made.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
+        _constructors[record] = made
+    return _constructors[record]
+
+
+# --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """The array with elements of full width: in narrow ones a sum of two would overflow, or round, unlike Python's numbers."""
+    kind = array.dtype.kind
+    wide = np.int64 if kind in "iu" and array.dtype.itemsize < 8 else np.float64 if kind == "f" else array.dtype.newbyteorder("=")
+    view = np.ascontiguousarray(array, dtype=wide).reshape(array.shape).view()
+    view.flags.writeable = False
+    return view
+
+
+class PlainElements(np.ndarray):
+    """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return found.item() if isinstance(found, np.generic) else found
+
+
+def same_value(value: Any, how: str) -> Any:
+    """A constant or a field as code in mode `how` sees it: the same numbers, with the same arithmetic, in each."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return value.view(PlainElements) if how == "interpreted" else widened(value)
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return value.item()
+    if type(value) is tuple:
+        return tuple(same_value(item, how) for item in value)
+    if is_namedtuple(type(value)):
+        return constructor(type(value))(*value)
+    return value
+
+
+# --- linking: the same function over compiled, or over interpreted, surroundings ---
+
+_linked: dict[tuple[python_types.FunctionType, str, bool], Any] = {}
+_linking = threading.RLock()  # a function is in `_linked` before its globals are complete
+_PROCESS = secrets.token_hex(16)
+_unnamed = itertools.count()
+
+
+_apart: set[python_types.FunctionType] = set()
+
+
+def apart(function: Any) -> Any:
+    """Compile this function once for all who call it, instead of into each: for long ones that are not in a hot loop."""
+    _apart.add(function)
+    return function
+
+
+def is_apart(function: python_types.FunctionType) -> bool:
+    return function in _apart
+
+
+def jit_options(how: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
+    """How numba compiles. Only an entry, that is a kernel, gets the wrapper that Python calls: unboxing costs most of the time.
+
+    forceinline: a model's fields would travel by value into every call that is left, and streams through memory.
+    """
+    compiled = how == "compiled" and inline
+    wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
+    bounds = how == "debug"
+    return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": bounds, "forceinline": compiled, **wrappers}
+
+
+def content_of(function: python_types.FunctionType) -> str | None:
+    """The digest of a function; None where it reads something whose content cannot be seen."""
+    try:
+        return fingerprint.digest(function)
+    except fingerprint.UnknownContentError:
+        return None
+
+
+def unique_name(function: python_types.FunctionType) -> str:
+    """A name that no function of other content has, nor any function compiled in another process.
+
+    The linker takes functions of equal name and types for the same one, those in kernels loaded from the cache included.
+    """
+    made_of = content_of(function) or f"unnamed{next(_unnamed)}"
+    return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
+
+
+def _jit(copy: python_types.FunctionType, how: str, entry: bool, function: python_types.FunctionType) -> Any:
+    inner = {} if entry or _calls_itself(function) else {"pipeline_class": Inner}
+    return numba.jit(**jit_options(how, entry, not is_apart(function)), **inner)(copy)
+
+
+def _calls_itself(function: python_types.FunctionType) -> bool:
+    """Whether a function can be reached from itself; numba resolves such calls in machine code."""
+    others = itertools.islice(fingerprint.reachable(function), 1, None)
+    return any(fingerprint.lookup(part, name) is function for part in (function, *others) for name in fingerprint.reads(part))
+
+
+def link(function: python_types.FunctionType, how: str, entry: bool = False) -> Any:
+    """A function ready to run in mode `how`: a numba dispatcher, or plain Python. An entry is what Python calls itself."""
+    with _linking:
+        return _linked.get((function, how, entry)) or _link(function, how, entry)
+
+
+def _link(function: python_types.FunctionType, how: str, entry: bool) -> Any:
+    def convert(value: Any, below: Reads) -> Any:
+        value = fingerprint.plain(value)
+        if isinstance(value, python_types.ModuleType) and not is_native(value):
+            return fingerprint.module_over(value, below, convert)
+        if how == "interpreted" and (value is math or getattr(value, "__module__", "") == "math"):
+            return _forgiving(value)
+        if is_namedtuple(value):
+            return link(constructor(value), how)
+        if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in OVERLOADED:
+            return link(value, how)
+        return same_value(value, how)
+
+    def finish(copy: python_types.FunctionType) -> Any:
+        _linked[function, how, entry] = copy if how == "interpreted" else _jit(copy, how, entry, function)
+        return _linked[function, how, entry]
+
+    name = function.__name__ if how == "interpreted" else unique_name(function)
+    try:
+        return fingerprint.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
+    except BaseException:
+        _linked.pop((function, how, entry), None)  # half linked
+        raise
+
+
+def interpreted_class(kind: type, functions: dict[str, Any], properties: dict[str, Any], constants: dict[str, Any]) -> type:
+    """A model class with these methods, properties and constants over interpreted surroundings."""
+    scope = {name: link(function, "interpreted") for name, function in functions.items()}
+    scope |= {name: property(link(getter, "interpreted")) for name, getter in properties.items()}
+    scope |= {name: same_value(value, "interpreted") for name, value in constants.items()}
+    return type(kind.__name__, (kind,), scope)
+
+
+def interpreted_copy(model: Any, kind: type) -> Any:
+    """The model as an instance of one of those classes."""
+    copy: Any = tuple.__new__(kind, [same_value(value, "interpreted") for value in model])
+    derived = model.__dict__.get("_derived", ())
+    copy.__dict__.update({name: same_value(x, "interpreted") if name in derived else x for name, x in model.__dict__.items()})
+    return copy
+
+
+class _ForgivingMath(python_types.ModuleType):
+    """`math` as compiled code computes it: log(0) is -inf and sqrt(-1) is nan instead of an exception."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _forgiving(getattr(math, name))
+
+
+_NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "acosh": "arccosh", "atanh": "arctanh"}
+
+
+def _forgiving(value: Any) -> Any:
+    if value is math:
+        return _FORGIVING
+    if not callable(value):
+        return value
+    name = value.__name__
+    ufunc: Any = getattr(np, _NUMPY_NAMES.get(name, name), None)
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return value(*arguments)
+        except (ValueError, OverflowError):
+            if not isinstance(ufunc, np.ufunc) or name in ("floor", "ceil", "trunc"):
+                raise
+            with np.errstate(all="ignore"):
+                return float(ufunc(float(arguments[0]), *arguments[1:]))
+
+    return call
+
+
+_FORGIVING = _ForgivingMath("math")

@@ -1,0 +1,79 @@
+"""`airoas.load`: the episodes of a folder, to work on in Python; and several folders as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airoas.errors import OptionError
+from airoas.experiments.run.play import Row
+from airoas.experiments.run.store import latest
+from airoas.experiments.spec.cells import Part, Spec
+from airoas.experiments.spec.reading import of_folder
+
+
+def load(folder: str | Path, frame: bool = False) -> Any:
+    """The episodes of a folder, each once: a list of dicts, or with `frame` a pandas DataFrame (extra `data`).
+
+    `label` and `part` say which line of the experiment's tables an episode belongs to.
+    """
+    spec = of_folder(Path(folder))
+    places = {key: {"part": part.name, "label": cell.label} for part in spec.parts for cell in part.cells for key in cell.ids}
+    rows = [places.get(key, {"part": "", "label": ""}) | row for key, row in latest(Path(folder)).items()]
+    if not frame:
+        return rows
+    try:
+        import pandas
+    except ImportError:
+        raise OptionError("pandas is not installed", "pip install 'airoas[data]', or leave `frame` out.") from None
+    return pandas.DataFrame(rows)
+
+
+def join(folders: Sequence[Path]) -> tuple[Spec, dict[str, Row]]:
+    """The experiments of some folders as one, and all its rows: parts of one name are one part, equal cells one cell."""
+    spec, rows = of_folder(folders[0]), latest(folders[0])
+    for folder in folders[1:]:
+        other, found = of_folder(folder), latest(folder)
+        _check_models(spec, rows, other, found, folder)
+        parts = {part.name: part for part in spec.parts}
+        for part in other.parts:
+            parts[part.name] = _merged(parts[part.name], part, folder) if part.name in parts else part
+        spec = replace(
+            spec,
+            title="",
+            scale="; ".join(dict.fromkeys(filter(None, (spec.scale, other.scale)))),
+            parts=tuple(parts.values()),
+            domains=other.domains | spec.domains,
+            reference=other.reference | spec.reference,
+        )
+        rows |= {key: row for key, row in found.items() if "error" in rows.get(key, {"error": ""})}
+    return spec, rows
+
+
+def _merged(part: Part, other: Part, folder: Path) -> Part:
+    """Both parts' cells; one whose name is taken by another gets its folder's beside it."""
+    cells = list(part.cells)
+    for cell in other.cells:
+        same = next((place for place, known in enumerate(cells) if replace(known, seeds=()) == replace(cell, seeds=())), None)
+        if same is not None:
+            cells[same] = replace(cell, seeds=tuple(sorted({*cells[same].seeds, *cell.seeds})))
+            continue
+        taken = any((known.domain, known.label) == (cell.domain, cell.label) for known in cells)
+        cells.append(replace(cell, planner=f"{cell.planner} ({folder})") if taken else cell)
+    return Part(part.name, tuple(cells), tuple(dict.fromkeys((*part.compare, *other.compare))), part.choose or other.choose)
+
+
+def _check_models(spec: Spec, rows: dict[str, Row], other: Spec, found: dict[str, Row], folder: Path) -> None:
+    """Refuse to put episodes of different models side by side under one name."""
+
+    def models(spec: Spec, rows: dict[str, Row]) -> dict[tuple[str, int | None], str]:
+        known = ((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
+        return {(domain, row["map"]): row["model"] for domain, row in known if "model" in row and "error" not in row}
+
+    ours, theirs = models(spec, rows), models(other, found)
+    for domain, number in ours.keys() & theirs.keys():
+        if ours[domain, number] != theirs[domain, number]:
+            problem = f"{domain} is another model in {folder} than in the folders before it"
+            raise OptionError(problem, "compare runs of one and the same model.")

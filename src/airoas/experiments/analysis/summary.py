@@ -1,0 +1,112 @@
+"""The figures of one cell: what its episodes earned, how they ended, and the time that they took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from airoas.experiments.analysis.statistics import Estimate, estimate
+from airoas.experiments.run.play import Row
+
+_NO_SEARCH = ("done", "terminal")  # how decisions end for which no search was wanted
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a number of episodes went. Times in seconds, overshoot (past the deadline) in milliseconds."""
+
+    domain: str
+    planner: str
+    episodes: int
+    """Those that finished; all other figures but `failures` are about them."""
+    maps: int
+    """On how many maps, where they are drawn; else 0."""
+    mean: float
+    """Mean discounted return."""
+    sem: float
+    """Its standard error: sd / sqrt(n), or that of the mean over maps."""
+    low: float
+    """The 95 % interval."""
+    high: float
+    steps_mean: float
+    terminated: float
+    """Share of episodes that reached a terminal state."""
+    success: float
+    """Share that ended in one with a reward above 0."""
+    wrong_stop: float
+    """Share that ended in one with a reward below 0."""
+    plan_seconds_mean: float
+    plan_seconds_max: float
+    update_seconds_mean: float
+    overshoot_ms_p99: float
+    overshoot_ms_max: float
+    trials_mean: float
+    """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
+    unsearched: float
+    """Share of these in which the time was up before the first trial."""
+    rescues: int
+    """How often a filter had lost all its particles."""
+    failures: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: what is not a number becomes None."""
+        return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in asdict(self).items()}
+
+
+def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
+    """The figures of some rows; returns and times are over the episodes that finished."""
+    rows = list(rows)
+    done = [row for row in rows if "error" not in row]
+    earned = returns(done)
+    plans, overshoots, updates = (np.array([x for row in done for x in row["times"][key]]) for key in ("plan", "overshoot", "update"))
+    moves = len(plans)
+    ends = [end for row in done for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in _NO_SEARCH]
+
+    def share(key: str) -> float:
+        return sum(row[key] for row in done) / len(done) if done else math.nan
+
+    return Summary(
+        domain=domain,
+        planner=planner,
+        episodes=len(done),
+        maps=len({row["map"] for row in done if row["map"] is not None}),
+        mean=earned.mean,
+        sem=earned.sem,
+        low=earned.low,
+        high=earned.high,
+        steps_mean=share("steps"),
+        terminated=share("terminated"),
+        success=share("success"),
+        wrong_stop=share("wrong_stop"),
+        plan_seconds_mean=float(plans.mean()) if moves else math.nan,
+        plan_seconds_max=float(plans.max()) if moves else math.nan,
+        update_seconds_mean=float(updates.mean()) if moves else math.nan,
+        overshoot_ms_p99=1e3 * float(np.quantile(overshoots, 0.99)) if moves else math.nan,
+        overshoot_ms_max=1e3 * float(overshoots.max()) if moves else math.nan,
+        trials_mean=sum(trials for _, trials in ends) / len(ends) if ends else math.nan,
+        unsearched=sum(end == ("deadline", 0) for end in ends) / len(ends) if ends else math.nan,
+        rescues=sum(row["rescues"] for row in done),
+        failures=len(rows) - len(done),
+    )
+
+
+def no_search(record: dict[str, Any]) -> str | None:
+    """What to say of a summary (as `to_dict` gives it) in which most decisions had no time for a search."""
+    if not (record["unsearched"] or 0.0) > 0.5:
+        return None
+    found = f"{record['planner']} on {record['domain']}: no search within the time in {100 * record['unsearched']:.0f} % of the decisions"
+    return f"{found}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."
+
+
+def returns(rows: list[Row]) -> Estimate:
+    """The mean discounted return of finished episodes."""
+    return estimate([row["discounted_return"] for row in rows], groups(rows))
+
+
+def groups(rows: list[Row]) -> list[int] | None:
+    """The map of each episode, where maps are drawn."""
+    return [row["map"] for row in rows] if rows and all(row["map"] is not None for row in rows) else None

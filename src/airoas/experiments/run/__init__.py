@@ -1,0 +1,1 @@
+"""Running episodes: processes, clusters, rows on disk."""

@@ -1,0 +1,112 @@
+"""Run an experiment into a folder, from wherever an earlier run left it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from airoas import __version__
+from airoas.errors import OptionError
+from airoas.experiments.run.play import Row, Task, find_domain
+from airoas.experiments.run.pool import Runner, run
+from airoas.experiments.run.store import Store
+from airoas.experiments.spec.cells import Cell, Spec
+from airoas.experiments.spec.reading import parse
+
+
+def bench(
+    spec: Spec,
+    folder: Path,
+    runner: Callable[[], Runner],
+    watch: Callable[[Row | None, dict[str, Row]], None] = lambda row, rows: None,
+    retry: bool = False,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Row]:
+    """Run what is missing of an experiment and return all its rows by id.
+
+    `watch` is called with every new row and all rows so far, and once with None before the first. Failed episodes of a model
+    that has changed since are run again, and with `retry` all that failed; the last row of an episode is the one that counts.
+    `extra` goes into every task (`mode`, say).
+    """
+    with Store(folder) as store:
+        _agree(spec, store)
+        store.describe(spec.text)
+        tasks = missing(spec, store.rows, retry)
+        watch(None, store.rows)
+        if again := sum(task["id"] in store.rows for task in tasks):
+            warnings.warn(f"failed episodes that are run again: {again}", stacklevel=2)
+        if tasks:
+            with contextlib.closing(runner()) as running:
+                for row in run([task | (extra or {}) for task in tasks], running):
+                    failed = {"model": content_of(row)} if "error" in row else {}
+                    store.append({key: value for key, value in row.items() if key != "shown"} | failed)
+                    watch(row, store.rows)
+        return store.rows
+
+
+def missing(spec: Spec, rows: dict[str, Row], retry: bool = False) -> list[Task]:
+    """The episodes that are still to run."""
+
+    def wanted(task: Task) -> bool:
+        row = rows.get(task["id"])
+        return row is None or ("error" in row and (retry or row.get("model") is None or row["model"] != content_of(task)))
+
+    return [task for task in spec.tasks() if wanted(task)]
+
+
+def content_of(task: Task | Row) -> str | None:
+    """The model of an episode as its digest; None where it fails before it has one."""
+    try:
+        return str(find_domain(task["domain"])(task["seed"]).content)
+    except Exception:  # the episode says what is wrong
+        return None
+
+
+def _agree(spec: Spec, store: Store) -> None:
+    """Refuse a folder that holds another experiment, or episodes of a model that has changed since."""
+    other = "give --out another folder, or delete this one."
+    if store.text is not None and store.text != spec.text:
+        earlier = parse(store.text, str(store.folder / "spec.toml"), check=False)
+        if _nature(earlier) != _nature(spec):
+            what = f"{store.folder} holds another experiment: {_departure(earlier, spec)}"
+            raise OptionError(what, f"{other} Only the number of episodes may grow; `airoas table` takes several folders.")
+    finished = {key for key, row in store.rows.items() if "model" in row and "error" not in row}
+    first = {cell.domain: (key, seed) for cell in spec.cells for key, seed in cell.ids.items() if key in finished}
+    for domain, (key, seed) in first.items():
+        if find_domain(spec.locate(domain))(seed).content != store.rows[key]["model"]:
+            raise OptionError(f"{domain} has changed since {store.folder} was begun", other)
+    versions = {row["version"] for row in store.rows.values()} | {__version__}
+    if len(versions) > 1:
+        warnings.warn(f"{store.folder} has episodes of airoas {', '.join(sorted(versions))}", stacklevel=2)
+
+
+def _nature(spec: Spec) -> list[Any]:
+    """What makes an experiment the one it is, whatever the number of its episodes."""
+    cells = [(part.name, dataclasses.asdict(dataclasses.replace(cell, seeds=cell.seeds[:1]))) for part in spec.parts for cell in part.cells]
+    return [spec.scale, cells]
+
+
+def _departure(earlier: Spec, spec: Spec) -> str:
+    """The first thing in which two experiments differ, in words."""
+    if earlier.scale != spec.scale:
+        return f"its scale is {earlier.scale or 1}, not {spec.scale or 1}"
+    for name in ("domain", "planner"):
+        known, asked = (", ".join(dict.fromkeys(getattr(cell, name) for cell in found.cells)) for found in (earlier, spec))
+        if known != asked:
+            return f"{name} {known}, not {asked}"
+    for before, now in zip(earlier.cells, spec.cells, strict=False):
+        there, here = _settings(before), _settings(now)
+        for name in [*there, *here]:
+            if there.get(name) != here.get(name):
+                return f"{name} of {now.label} is {there.get(name, 'not given')}, not {here.get(name, 'given')}"
+    return "its parts are others"
+
+
+def _settings(cell: Cell) -> dict[str, Any]:
+    """Everything about a cell that makes its episodes what they are."""
+    settings = {name: getattr(cell, name) for name in ("filter", "particles", "max_steps")}
+    return {"planner": cell.kind, **cell.options, "seed": cell.seeds[0], **settings}

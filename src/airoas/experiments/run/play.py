@@ -1,0 +1,175 @@
+"""One episode as a row: plain values in, plain values out, so that any process or machine can run it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import platform
+import socket
+import time
+import traceback
+import warnings
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airoas import __version__, catalog
+from airoas.compiler.kernels import mode, running
+from airoas.episode import Episode, simulate
+from airoas.errors import AiroasError, CompileError
+from airoas.experiments.run.replay import Replayed
+
+Task = dict[str, Any]
+"""An episode to run: `id`, `domain` (a name or file.py:Model), `planner` (likewise), `options`, `filter`, `particles`,
+`max_steps`, `seed`, `map` (its number where maps are drawn, else None); where wanted `mode`, `show` (the id of an episode to keep
+as text), `replay` (the row to repeat)."""
+Row = dict[str, Any]
+"""What came of it. Without `times` and `machine` it is the same on every run of a task whose budget is `iterations`."""
+REPEATED = ("id", "domain", "planner", "options", "filter", "particles", "max_steps", "seed", "map")
+
+
+def play(task: Task) -> Row:
+    """Run one episode. One that fails is a row too, with its error; only a model that cannot be compiled is raised."""
+    begun, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    row = {key: task[key] for key in REPEATED} | {"version": __version__, "machine": machine()}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(running(task.get("mode") or mode()))
+        said = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        try:
+            result = _run(task)
+        except CompileError:
+            raise  # it would be the same in every episode, and slow
+        except AiroasError as error:
+            result = {"error": str(error)}
+        except Exception as error:
+            if mode() != "compiled":
+                raise  # whoever runs interpreted or with bounds checks wants to see where
+            remedy = "Run it with --mode debug or --mode interpreted to see more."
+            result = {"error": f"{type(error).__name__}: {error} ({_place(error)}). {remedy}"}
+        row |= result
+        if said:
+            row["warnings"] = sorted({str(warning.message) for warning in said})
+    row["times"] = row.get("times", {}) | {"started": started, "seconds": round(time.perf_counter() - begun, 6)}
+    return row
+
+
+def _place(error: Exception) -> str:
+    """Where it was raised, as near to the user as code of ours or theirs goes."""
+    frames = traceback.extract_tb(error.__traceback__)
+    near = [frame for frame in frames if "site-packages" not in frame.filename] or list(frames)
+    return f"{Path(near[-1].filename).name}, line {near[-1].lineno}"
+
+
+def lost(task: Task, error: str) -> Row:
+    """The row of an episode whose process did not live to write one."""
+    return {key: task[key] for key in REPEATED} | {"version": __version__, "machine": machine(), "error": error, "times": {}}
+
+
+def _run(task: Task) -> Row:
+    model = find_domain(task["domain"])(task["seed"])
+    planner: Any = catalog.make_planner(task["planner"], with_tuples(task["options"]))
+    if "replay" in task:
+        planner = Replayed(planner, task["replay"])
+    settings = {key: task[key] for key in ("filter", "particles", "max_steps")}
+    episode = simulate(model, planner, task["seed"], **settings)
+    return record(episode) | ({"shown": str(episode)} if task.get("show") == task["id"] else {})
+
+
+def record(episode: Episode) -> Row:
+    """What is kept of an episode: everything that repeats it and everything that the tables need, no tree and no belief."""
+    trace = episode.trace
+    stats = [step.decision.stats for step in trace]
+    last = trace[-1].reward if trace else 0.0
+    return {
+        "model": episode.model.content,
+        "used_filter": episode.filter,
+        "discounted_return": episode.discounted_return,
+        "return": episode.return_,
+        "steps": episode.steps,
+        "terminated": episode.terminated,
+        "success": episode.terminated and last > 0.0,
+        "wrong_stop": episode.terminated and last < 0.0,
+        "rescues": episode.rescues,
+        "actions": plain([step.action for step in trace]),
+        "rewards": plain([step.reward for step in trace]),
+        "lower": plain([step.decision.lower for step in trace]),
+        "upper": plain([step.decision.upper for step in trace]),
+        "stops": [s.stop for s in stats],
+        "trials": plain([s.trials for s in stats]),
+        "nodes": plain([s.nodes for s in stats]),
+        "depths": plain([s.depth for s in stats]),
+        "notes": _notes([s.notes for s in stats]),
+        "times": {
+            "plan": [round(s.seconds, 6) for s in stats],
+            "overshoot": [round(s.overshoot, 6) for s in stats],
+            "preparation": round(sum(s.preparation for s in stats), 6),
+            "update": [round(step.update_seconds, 6) for step in trace],
+        },
+    }
+
+
+def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
+    """A note that is the same at every move once, another as the list of its values."""
+    found: dict[str, Any] = {}
+    for name in sorted({name for note in notes for name in note}):
+        values = [plain(note.get(name)) for note in notes]
+        found[name] = values[0] if all(value == values[0] for value in values) else values
+    return found
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(part) for part in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None else str(value)
+
+
+def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as a planner takes them: TOML and JSON have lists where a planner has tuples."""
+
+    def tuples(value: Any) -> Any:
+        return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+    return {name: tuples(value) for name, value in options.items()}
+
+
+def find_domain(reference: str) -> Any:
+    """`catalog.find_domain`, which imports a file of the user's once for each version of it."""
+    file = Path(reference.rpartition(":")[0] or reference)
+    return _maker(reference, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@functools.lru_cache(64)
+def _maker(reference: str, version: int) -> Any:
+    return catalog.find_domain(reference)
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    """Where this runs: timings mean nothing without it."""
+    cpu = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                cpu = line.partition(":")[2].strip()
+                break
+    return {
+        "host": socket.gethostname(),
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in ("numba", "numpy")},
+    }

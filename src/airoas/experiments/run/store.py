@@ -1,0 +1,150 @@
+"""A folder of results: `spec.toml` says what was asked, `episodes.jsonl` has one line for each episode that is done."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+
+from airoas.errors import OptionError, StoredDataError
+from airoas.experiments.run.play import Row
+
+SPEC, EPISODES, LOCK = "spec.toml", "episodes.jsonl", "lock"
+
+
+class Lock:
+    """Held by one process at most. It dies with the process, and its workers do not inherit it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            problem = f"another process is writing to {folder}"
+            raise OptionError(problem, "wait for it or stop it, or choose another folder with --out.") from None
+
+    def release(self) -> None:
+        os.close(self._file)
+
+
+class Store:
+    """The one writer of a folder: `with Store(folder) as store: store.append(row)`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder, making it where there is none."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            names = {path.name for path in folder.iterdir()}
+        except OSError as error:
+            raise OptionError(f"{folder} cannot be used ({error.strerror})", "choose another folder with --out.") from None
+        strangers = names - {LOCK, EPISODES, f"{SPEC}.part"}
+        if strangers and SPEC not in strangers:
+            raise OptionError(f"{folder} has other files in it ({min(strangers)})", "give --out a new or empty folder.")
+        self.folder = folder
+        self._lock = Lock(folder)
+        try:
+            self._drop_torn_line()
+            self.rows = latest(folder)
+            """The episodes that are done, by id; the last one where an episode was run again."""
+            self._file = os.open(folder / EPISODES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def text(self) -> str | None:
+        """What spec.toml holds; None in a new folder."""
+        return read_spec(self.folder) if (self.folder / SPEC).exists() else None
+
+    def describe(self, text: str) -> None:
+        """Put down in spec.toml what the episodes are for, as a whole or not at all."""
+        part = self.folder / f"{SPEC}.part"
+        part.write_text(text, encoding="utf-8")
+        part.replace(self.folder / SPEC)
+
+    def append(self, row: Row) -> None:
+        """Write an episode down, for good."""
+        line = memoryview((json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n").encode())
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            remedy = "mend that; the same command then goes on from what is there."
+            raise StoredDataError(f"{self.folder / EPISODES} cannot be written ({error.strerror})", remedy) from None
+        self.rows[row["id"]] = row
+
+    def _drop_torn_line(self) -> None:
+        """Cut off what follows the last line end: a line that a killed process did not finish."""
+        path = self.folder / EPISODES
+        if not path.exists():
+            return
+        with open(path, "rb+") as file:
+            end = file.seek(0, os.SEEK_END)
+            while end > 0:
+                begin = max(0, end - 65536)
+                file.seek(begin)
+                found = file.read(end - begin).rfind(b"\n")
+                end = begin + found + 1 if found >= 0 else begin
+                if found >= 0:
+                    break
+            file.truncate(end)
+
+    def close(self) -> None:
+        os.close(self._file)
+        self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Every finished line of a folder in the order of writing; a torn last line, perhaps being written now, is left out."""
+    path = folder / EPISODES
+    if not path.exists():
+        return []
+    rows = []
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                row = json.loads(line)
+                row["id"]
+            except (ValueError, TypeError, KeyError):
+                where = f"{path}, line {number}"
+                raise StoredDataError("is no episode", "delete that line; its episode is then run again.", where=where) from None
+            rows.append(row)
+    return rows
+
+
+def latest(folder: Path) -> dict[str, Row]:
+    """The rows of a folder by episode id, none twice."""
+    return {row["id"]: row for row in read_rows(folder)}
+
+
+def find(folder: Path, beginning: str) -> Row:
+    """The one episode of a folder whose id begins so."""
+    read_spec(folder)
+    found = [row for key, row in latest(folder).items() if key.startswith(beginning)]
+    if len(found) != 1:
+        what = "no episode" if not found else f"{len(found)} episodes"
+        remedy = (
+            f"{folder / EPISODES} has the ids, and the page of `airoas report {folder}` names some." if not found else "write more of it."
+        )
+        raise OptionError(f"{what} of {folder} has an id that begins with {beginning!r}", remedy)
+    return found[0]
+
+
+def read_spec(folder: Path) -> str:
+    """The text of spec.toml."""
+    try:
+        return (folder / SPEC).read_text(encoding="utf-8")
+    except OSError:
+        remedy = "give the folder that `airoas bench` or `airoas run` got as --out."
+        raise OptionError(f"{folder} holds no results", remedy) from None

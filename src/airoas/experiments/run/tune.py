@@ -1,0 +1,168 @@
+"""Search for good options of a planner with Optuna; the winner is judged on seeds that had no part in the choice."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airoas import catalog
+from airoas.errors import AiroasError, OptionError
+from airoas.experiments.analysis.statistics import Estimate
+from airoas.experiments.analysis.summary import returns
+from airoas.experiments.run.play import Row
+from airoas.experiments.run.pool import Runner, run
+from airoas.experiments.run.store import Lock
+from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import parse
+
+SEEDS = 100_000
+"""First seed of the episodes that options are chosen on."""
+FRESH = 500_000
+"""First seed of those that the winner is judged on. Shipped experiments report on seeds from 900,000 on."""
+BLOCKS = 5
+"""A trial is looked at so often, and given up where it promises nothing."""
+HOPELESS = 5
+"""So many failed trials in a row end the search."""
+SAMPLERS = ("tpe", "random")
+PRUNERS = ("median", "hyperband", "none")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched: a planner on a domain. `fixed` are options that are given, the budget among them."""
+
+    domain: str
+    planner: str
+    fixed: dict[str, Any]
+    settings: dict[str, Any]
+    """`filter`, `particles`, `max_steps`, as in `simulate`."""
+    episodes: int
+    sampler: str = "tpe"
+    pruner: str = "median"
+
+    def space(self) -> dict[str, tuple[Any, ...]]:
+        """The options to search over, as the planner's class declares them."""
+        kind = catalog.planner_class(self.planner)
+        found = {name: bounds for name, bounds in getattr(kind, "SEARCH_SPACE", {}).items() if name not in self.fixed}
+        if not found:
+            why = "declares no SEARCH_SPACE" if not getattr(kind, "SEARCH_SPACE", {}) else "has nothing left to search: all is --set"
+            raise OptionError(f"planner {self.planner!r} {why}", "choose a planner with options to tune.")
+        return found
+
+    def spec(self, planners: dict[str, dict[str, Any]], first: int, episodes: int) -> Spec:
+        """The experiment that runs the planner with some sets of options."""
+        lines = [f"title = {json.dumps(f'{self.planner} on {self.domain}, tuned')}", f"episodes = {episodes}", f"seed = {first}"]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in self.settings.items() if value is not None]
+        lines += [f"domains = [{json.dumps(self.domain)}]"]
+        for name, options in planners.items():
+            lines += [f"[planners.{json.dumps(name)}]", f"planner = {json.dumps(self.planner)}"]
+            lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in options.items()]
+        return parse("\n".join((*lines, "")), folder=Path.cwd())
+
+
+@dataclass(frozen=True)
+class Winner:
+    number: int
+    options: dict[str, Any]
+    value: float
+    """Its mean on the seeds that chose it: too high."""
+
+
+def tune(search: Search, trials: int, folder: Path, runner: Callable[[], Runner], watch: Callable[[str], None]) -> Winner:
+    """Search until `trials` trials are done in all, those of earlier runs included, and return the best."""
+    try:
+        import optuna
+    except ImportError:
+        raise OptionError("optuna is not installed", "pip install 'airoas[tune]'.") from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    space = search.space()
+    search.spec({"default": search.fixed}, SEEDS, search.episodes)  # refuses what cannot run
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = Lock(folder)
+    try:
+        study = _study(optuna, search, space, folder)
+        done = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
+        failed = 0
+        with contextlib.closing(runner()) as running:
+            while (count := len(study.get_trials(deepcopy=False, states=done))) < trials:
+                trial = study.ask()
+                options = {name: suggest_option(trial, name, *bounds) for name, bounds in space.items()}
+                failed = 0 if _try(optuna, study, trial, search, options, running, watch, f"trial {count + 1} of {trials}") else failed + 1
+                if failed == HOPELESS:
+                    raise OptionError(
+                        f"{HOPELESS} trials in a row failed: {trial.user_attrs['error']}", "mend that, then run the command again."
+                    )
+        best = study.best_trial
+        return Winner(best.number, search.fixed | best.params, best.value)
+    finally:
+        lock.release()
+
+
+def suggest_option(trial: Any, name: str, kind: str, *bounds: Any) -> Any:
+    """A value for an option declared as ("float" or "int", low, high[, "log"]) or ("choice", values)."""
+    if kind == "choice":
+        return trial.suggest_categorical(name, list(bounds[0]))
+    low, high, *rest = bounds
+    return getattr(trial, f"suggest_{kind}")(name, low, high, log=rest == ["log"])
+
+
+def _study(optuna: Any, search: Search, space: dict[str, Any], folder: Path) -> Any:
+    """The study of a folder, new or gone on with."""
+    asked = json.loads(json.dumps({**dataclasses.asdict(search), "space": space}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of parts of Optuna that call themselves experimental
+        study = optuna.create_study(
+            storage=f"sqlite:///{folder / 'study.db'}", study_name="airoas", direction="maximize", load_if_exists=True
+        )
+        known = study.user_attrs.get("search")
+        if known is None:
+            study.set_user_attr("search", asked)
+        elif known != asked:
+            differ = [key for key in asked if asked[key] != known.get(key)]
+            raise OptionError(f"{folder} holds another search ({', '.join(differ)} differ)", "give --out another folder.")
+        begun = len(study.trials)
+        samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+        study.sampler = samplers[search.sampler](seed=begun)  # a search gone on with must not draw its first trials again
+        pruners = {"median": optuna.pruners.MedianPruner, "hyperband": optuna.pruners.HyperbandPruner, "none": optuna.pruners.NopPruner}
+        study.pruner = pruners[search.pruner]()
+    for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # a run that was stopped left it behind
+    return study
+
+
+def _try(
+    optuna: Any, study: Any, trial: Any, search: Search, options: dict[str, Any], runner: Runner, watch: Callable[[str], None], count: str
+) -> bool:
+    """Run one trial block by block; whether it came to an end, be it an early one."""
+    said = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in options.items())
+    rows: list[Row] = []
+    try:
+        tasks = search.spec({"tried": search.fixed | options}, SEEDS, search.episodes).tasks()
+        size = math.ceil(len(tasks) / BLOCKS)
+        for block in range(0, len(tasks), size):
+            for row in run(tasks[block : block + size], runner):
+                if "error" in row:
+                    raise AiroasError(row["error"], "")
+                rows.append(row)
+                watch(f"{count}: {said}: {_shown(returns(rows))}")
+            trial.report(returns(rows).mean, len(rows))
+            if len(rows) < len(tasks) and trial.should_prune():
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                return True
+    except AiroasError as error:
+        trial.set_user_attr("error", error.problem)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        return False
+    study.tell(trial, returns(rows).mean)
+    return True
+
+
+def _shown(known: Estimate) -> str:
+    return f"{known.mean:.3f} ± {known.sem:.3f} (n = {known.n})" if math.isfinite(known.sem) else f"{known.mean:.3f}"

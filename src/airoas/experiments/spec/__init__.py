@@ -1,0 +1,1 @@
+"""What an experiment is, and how its TOML file is read."""

@@ -1,0 +1,1 @@
+"""The bounded belief tree of AIROAS, AdaOPS and AR-DESPOT."""

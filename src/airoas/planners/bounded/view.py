@@ -1,0 +1,134 @@
+"""The bounded tree for people: nodes to walk and to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airoas.belief.particles import Particles
+from airoas.planners.bounded.tree import NODES, Tree
+from airoas.tables import Sheet, numbers
+
+
+class BeliefTree:
+    """A search tree as it stood when the search ended. `print(tree)` shows its first levels."""
+
+    def __init__(self, model: Any, columns: Tree, weighted: bool = True) -> None:
+        self.model = model
+        self.columns = columns
+        self.weighted = weighted
+        """Whether particles have weights; scenarios (AR-DESPOT) count the same, and bounds below the root are as seen from it."""
+
+    @property
+    def root(self) -> Node:
+        return Node(self, 0)
+
+    def __len__(self) -> int:
+        """The number of belief nodes."""
+        return int(self.columns.counts[NODES])
+
+    def __iter__(self) -> Iterator[Node]:
+        return (Node(self, b) for b in range(len(self)))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.sheet().html()
+
+    def text(self, levels: int = 2, widest: int = 4) -> str:
+        """A table of the first levels, the likeliest observations first."""
+        return self.sheet(levels, widest).text(120)
+
+    def sheet(self, levels: int = 2, widest: int = 4) -> Sheet:
+        table = Sheet(f"{len(self)} belief nodes", ("action, observation", "chance", "lower", "upper", "reward", "particles"))
+        self._add_rows(table, self.root, 0, levels, widest)
+        return table
+
+    def choices(self) -> Sheet:
+        """The actions at the root, the best first."""
+        table = Sheet("", ("action", "lower", "upper", "reward", "observations"))
+        for branch in sorted(self.root.branches, key=lambda branch: (-branch.lower, -branch.upper)):
+            values = (f"{branch.lower:.3f}", f"{branch.upper:.3f}", f"{branch.reward:.3f}" if branch.children else "")
+            table.rows.append((branch.name, *values, str(len(branch.children))))
+        return table
+
+    def _add_rows(self, table: Sheet, node: Node, level: int, levels: int, widest: int) -> None:
+        indent = "  " * (2 * level)
+        seen = "root" if node.observation is None else numbers(node.observation)
+        particles = "" if node.particles is None else str(len(node.particles))
+        table.rows.append((f"{indent}{seen}", f"{node.chance:.3f}", f"{node.lower:.3f}", f"{node.upper:.3f}", "", particles))
+        if level == levels:
+            return
+        for branch in node.branches:
+            reward = f"{branch.reward:.3f}" if branch.children else ""
+            table.rows.append((f"{indent}  {branch.name}", "", f"{branch.lower:.3f}", f"{branch.upper:.3f}", reward, ""))
+            ordered = sorted(branch.children, key=lambda child: -child.chance)
+            for child in ordered[:widest]:
+                self._add_rows(table, child, level + 1, levels, widest)
+            if len(ordered) > widest:
+                rest = ordered[widest:]
+                table.rows.append((f"{indent}    and {len(rest)} more", f"{sum(child.chance for child in rest):.3f}", "", "", "", ""))
+
+
+class Node:
+    """A belief node: what is believed after the actions and observations above it."""
+
+    def __init__(self, tree: BeliefTree, index: int) -> None:
+        self.tree = tree
+        self.index = index
+        columns = tree.columns
+        self.depth = int(columns.depth[index])
+        self.chance = float(columns.chance[index])
+        """Probability of its observation, given the action above."""
+        self.lower, self.upper = float(columns.lower[index]), float(columns.upper[index])
+
+    @property
+    def is_leaf(self) -> bool:
+        return bool(self.tree.columns.first[self.index] < 0)
+
+    @property
+    def observation(self) -> Any:
+        """What was seen last; None at the root."""
+        return None if self.index == 0 else self.tree.model.from_row("observation", self.tree.columns.observations[self.index])
+
+    @property
+    def particles(self) -> Particles | None:
+        """The node's own particles; None for a leaf."""
+        columns = self.tree.columns
+        if self.is_leaf:
+            return None
+        rows = slice(columns.place[self.index], columns.place[self.index] + columns.size[self.index])
+        return Particles(columns.states[rows].copy(), columns.weights[rows].copy() if self.tree.weighted else None)
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The action nodes below."""
+        first, width = self.tree.columns.first[self.index], self.tree.columns.width[self.index]
+        return [] if self.is_leaf else [Branch(self.tree, int(ba)) for ba in range(first, first + width)]
+
+    def __repr__(self) -> str:
+        return f"Node(depth={self.depth}, chance={self.chance:.3f}, lower={self.lower:.4g}, upper={self.upper:.4g})"
+
+
+class Branch:
+    """An action node."""
+
+    def __init__(self, tree: BeliefTree, index: int) -> None:
+        self.tree = tree
+        self.index = index
+        columns = tree.columns
+        self.action = int(columns.action[index])
+        self.name: str = tree.model.action_names[self.action]
+        self.lower, self.upper = float(columns.action_lower[index]), float(columns.action_upper[index])
+        self.reward = float(columns.reward[index])
+        """Expected, of this one step; nan while the action has not been simulated."""
+
+    @property
+    def children(self) -> list[Node]:
+        """A node for each observation; none while the action has not been simulated, or where it ends the episode."""
+        first, count = self.tree.columns.child[self.index], self.tree.columns.children[self.index]
+        return [] if first < 0 else [Node(self.tree, int(c)) for c in range(first, first + count)]
+
+    def __repr__(self) -> str:
+        return f"Branch({self.name}, lower={self.lower:.4g}, upper={self.upper:.4g}, children={len(self.children)})"

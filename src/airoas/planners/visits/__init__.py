@@ -1,0 +1,1 @@
+"""The visit-count tree of POMCP and POMCPOW."""

@@ -1,0 +1,176 @@
+"""A visit-count tree to walk and to print: views that are made on demand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from airoas.planners.storage import Block
+from airoas.planners.visits.tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VALUE, VISITS, VisitTree
+from airoas.tables import Sheet
+
+Part = tuple["_Indexed", int]
+"""A node of one of the trees."""
+
+
+class Tree:
+    """What a search has built; several trees, of searches side by side, look like one. `print(tree)` shows the top."""
+
+    def __init__(self, model: Any, trees: list[VisitTree], blocks: list[Block]) -> None:
+        self.model = model
+        self._trees = [_Indexed(tree) for tree in trees]
+        self._blocks = blocks  # the arrays are theirs
+
+    @property
+    def root(self) -> HistoryNode:
+        return HistoryNode(self.model, [(tree, ROOT) for tree in self._trees], None)
+
+    def show(self, depth: int = 2, width: int = 8) -> str:
+        """A table of the first `depth` actions of every history, the `width` most visited ones of each."""
+        lines = [f"{'':<44}{'visits':>10}{'value':>12}", *_rows(self.root, "root", 0, 2 * depth, width)]
+        return "\n".join(lines)
+
+    def choices(self) -> Sheet:
+        """The actions at the root, the most visited first."""
+        tried = sorted(self.root.children, key=lambda action: -action.visits)
+        rows: list[tuple[str, ...]] = [(action.name, str(action.visits), f"{action.value:.4g}") for action in tried[:20]]
+        return Sheet("", ("action", "visits", "value"), rows, [f"and {len(tried) - 20} less visited"] if len(tried) > 20 else [])
+
+    def __str__(self) -> str:
+        return self.show()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.show())}</pre>"
+
+    def __repr__(self) -> str:
+        return f"Tree({sum(int(tree.arrays.counts[NODES]) for tree in self._trees)} nodes)"
+
+
+class _Indexed:
+    """A tree with the children of each action node."""
+
+    def __init__(self, arrays: VisitTree) -> None:
+        self.arrays = arrays
+
+    @functools.cached_property
+    def _by_parent(self) -> tuple[np.ndarray, np.ndarray]:
+        parents = self.arrays.nodes[PARENT : NODE * self.arrays.counts[NODES] : NODE]
+        order = np.argsort(parents, kind="stable")
+        return order, parents[order]
+
+    def label(self, action: int) -> np.ndarray:
+        row: np.ndarray = self.arrays.labels[action]
+        return row
+
+    def observation(self, node: int) -> np.ndarray:
+        row: np.ndarray = self.arrays.observations[node]
+        return row
+
+    def histories(self, action: int) -> list[int]:
+        order, parents = self._by_parent
+        lo, hi = np.searchsorted(parents, (action, action + 1))
+        return [int(node) for node in order[lo:hi]]
+
+    def actions(self, node: int) -> list[int]:
+        """Oldest first."""
+        found, action = [], int(self.arrays.nodes[node * NODE + FIRST])
+        while action != NONE:
+            found.append(action)
+            action = int(self.arrays.actions[action * ACTION + ACTION_NEXT])
+        return found[::-1]
+
+
+class HistoryNode:
+    """What was done and seen so far; `observation` came last, None at the root."""
+
+    def __init__(self, model: Any, parts: list[Part], observation: Any) -> None:
+        self._model, self._parts = model, parts
+        self.observation = observation
+
+    @property
+    def visits(self) -> int:
+        return sum(int(tree.arrays.nodes[node * NODE + VISITS]) for tree, node in self._parts)
+
+    @property
+    def value(self) -> float:
+        """That of the best action; nan where none was tried."""
+        return max((action.value for action in self.children if action.visits), default=float("nan"))
+
+    @property
+    def children(self) -> list[ActionNode]:
+        """The actions in the order in which they were added."""
+        found = [(tree, action) for tree, node in self._parts for action in tree.actions(node)]
+        return [ActionNode(self._model, parts) for parts in _grouped(found, _Indexed.label, len(self._parts) > 1)]
+
+    def __repr__(self) -> str:
+        return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
+
+
+class ActionNode:
+    """An action after a history."""
+
+    def __init__(self, model: Any, parts: list[Part]) -> None:
+        self._model, self._parts = model, parts
+        tree, first = parts[0]
+        self.action = model.from_row("action", tree.label(first))
+
+    @property
+    def visits(self) -> int:
+        return sum(int(tree.arrays.actions[action * ACTION + ACTION_VISITS]) for tree, action in self._parts)
+
+    @property
+    def value(self) -> float:
+        """Mean return of the simulations that passed here; 0 where there was none."""
+        parts = [(int(tree.arrays.actions[a * ACTION + ACTION_VISITS]), float(tree.arrays.values[a * VALUE])) for tree, a in self._parts]
+        if len(parts) == 1:
+            return parts[0][1]
+        return sum(n * value for n, value in parts if n) / max(1, sum(n for n, _ in parts))
+
+    @property
+    def children(self) -> list[HistoryNode]:
+        """The histories that observations lead to, in the order in which they were found."""
+        found = [(tree, node) for tree, action in self._parts for node in tree.histories(action)]
+        groups = _grouped(found, _Indexed.observation, len(self._parts) > 1)
+        return [HistoryNode(self._model, parts, _observation(self._model, *parts[0])) for parts in groups]
+
+    @property
+    def name(self) -> str:
+        """The action's name, or its numbers where actions are continuous."""
+        names = self._model.action_names
+        return str(names[self.action]) if names else _numbers(self.action)
+
+    def __repr__(self) -> str:
+        return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
+
+
+def _grouped(found: list[Part], row: Callable[[_Indexed, int], np.ndarray], merge: bool) -> list[list[Part]]:
+    """The parts with equal rows together; each alone within one tree, where a row may stand twice on purpose."""
+    groups: dict[Any, list[Part]] = {}
+    for tree, i in found:
+        groups.setdefault(row(tree, i).tobytes() if merge else i, []).append((tree, i))
+    return list(groups.values())
+
+
+def _observation(model: Any, tree: _Indexed, node: int) -> Any:
+    return model.from_row("observation", tree.observation(node))
+
+
+def _numbers(values: tuple[Any, ...]) -> str:
+    return " ".join(f"{float(x):.4g}" for x in values)
+
+
+def _rows(node: HistoryNode | ActionNode, label: str, level: int, levels: int, width: int) -> Iterator[str]:
+    label = "  " * level + label
+    yield f"{label if len(label) < 44 else label[:40] + '...':<44}{node.visits:>10}{node.value:>12.4f}"
+    if level == levels:
+        return
+    children: list[Any] = sorted(node.children, key=lambda child: -child.visits)
+    for child in children[:width]:
+        label = child.name if isinstance(child, ActionNode) else f"sees {_numbers(child.observation)}"
+        yield from _rows(child, label, level + 1, levels, width)
+    if len(children) > width:
+        yield f"{'  ' * (level + 1)}and {len(children) - width} less visited"

@@ -1,0 +1,401 @@
+"""`airoas check`: a fixture for every kind of broken model, and correct models that it passes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import airoas
+from airoas.cli import main
+from airoas.compiler.diagnose import plain_types
+
+BROKEN = sorted((Path(__file__).parent / "broken_models").glob("*.py"))
+JARGON = re.compile(r"numba|nopython|unify|Dispatcher|UniTuple|Literal\[|int64|float64|unicode_type|user_|rebuild|<airoas>|[0-9a-f]{16}|\n")
+
+
+class Expected(NamedTuple):
+    where: str
+    words: str
+    line: int
+
+
+def expected(file: Path) -> Expected:
+    """From the first line, `# expect: Class.method | words`, and the line marked `# <- here`."""
+    lines = file.read_text().splitlines()
+    where, words = lines[0].removeprefix("# expect: ").split(" | ")
+    return Expected(where, words, 1 + next(i for i, line in enumerate(lines) if line.endswith("# <- here")))
+
+
+@pytest.mark.parametrize("file", BROKEN, ids=[file.stem for file in BROKEN])
+def test_broken_model_is_named_at_its_line_with_a_remedy(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where, words, line = expected(file)
+    assert main(["check", f"{file}:Broken", "--json"]) == 1
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert captured.err == ""
+    assert report["model"] == "Broken"
+    assert not report["ok"]
+    first = report["findings"][0]
+    assert first["level"] == "error"
+    assert re.match(rf"{re.escape(f'{where} ({file}, line {line}')}[:)]", first["where"])
+    assert words in f"{first['problem']}. {first['remedy'][:1].upper()}{first['remedy'][1:]}"
+    assert len(first["remedy"]) > 10
+    for finding in report["findings"]:
+        text = f"{finding['where'].partition(': `')[0]} {finding['problem']} {finding['remedy']}"
+        assert not JARGON.search(text), text
+        assert len(finding["problem"]) < 500
+
+
+def test_there_are_many_kinds_of_broken_models() -> None:
+    assert len(BROKEN) >= 60
+
+
+@pytest.mark.parametrize("name", ["misspelled_required", "text_field"])
+def test_broken_model_in_a_process_of_its_own(name: str) -> None:
+    """The whole way, from the folder of the model: one line, the path as short as it was typed."""
+    folder = BROKEN[0].parent
+    command = [sys.executable, "-m", "airoas.cli", "check", f"{name}.py:Broken"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    where, words, line = expected(folder / f"{name}.py")
+    assert done.returncode == 1
+    assert done.stderr == ""
+    finding, summary = done.stdout.splitlines()
+    assert finding.startswith(f"error: {where} ({name}.py, line {line}")
+    assert words in finding
+    assert summary == "Broken: 1 error."
+
+
+CONTINUOUS = """
+import math
+from typing import NamedTuple
+
+import airoas
+
+
+class State(NamedTuple):
+    y: float
+    stopped: int = 0
+
+
+@airoas.model
+class Good(NamedTuple):
+    noise: float = 0.5
+    discount: float = 0.9
+    max_steps = 20
+    GOAL = 1.0
+
+    def actions(self):
+        return ("left", "stop", "right")
+
+    @property
+    def log_scale(self):
+        return math.log(self.noise) + 0.5 * math.log(2.0 * math.pi)
+
+    def shifted(self, y, by=0.5):
+        return y + by
+
+    def initial(self, rng):
+        return State(3.0 * rng.normal())
+
+    def step(self, s, a, rng):
+        if s.stopped:
+            return s, 0.0
+        if a == 1:
+            return State(s.y, 1), 10.0 if abs(s.y) < self.GOAL else -10.0
+        return State(self.shifted(s.y) if a else self.shifted(s.y, -0.5)), -1
+
+    def observe(self, s, a, rng):
+        return (s.y + self.noise * rng.normal(),)
+
+    def obs_logpdf(self, o, s, a):
+        z = (o[0] - s.y) / self.noise
+        return -0.5 * z * z - self.log_scale
+
+    def is_terminal(self, s):
+        return s.stopped > 0
+
+    def value_bounds(self, s):
+        return -10.0, 10.0
+"""
+
+FINITE = """
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+import airoas
+
+
+class State(NamedTuple):
+    cell: int
+
+
+class Seen(NamedTuple):
+    colour: int
+
+
+@airoas.model
+class Good(NamedTuple):
+    slip: float = 0.2
+    discount: float = 0.95
+
+    def prepare(self):
+        return {"colours": np.array([0, 1, 1, 0])}
+
+    def actions(self):
+        return ("left", "right")
+
+    def initial(self, rng):
+        return State(rng.integer(3))
+
+    def is_terminal(self, s):
+        return s.cell == 3
+
+    def legal(self, s, a):
+        return s.cell > 0 or a == 1
+
+    def step(self, s, a, rng):
+        if s.cell == 3:
+            return s, 0.0
+        if rng.uniform() < self.slip:
+            return s, -1.0
+        return State(max(0, s.cell + 2 * a - 1)), -1.0
+
+    def observe(self, s, a, rng):
+        right = rng.uniform() < 0.8
+        return Seen(self.colours[s.cell] if right else 1 - self.colours[s.cell])
+
+    def obs_logpdf(self, o, s, a):
+        return math.log(0.8 if o.colour == self.colours[s.cell] else 0.2)
+
+    def step_logpdf(self, s2, s, a):
+        total = 0.0
+        for k in range(2):
+            arrived, p = self.successor(s, a, k)
+            if arrived.cell == s2.cell:
+                total += p
+        return math.log(total) if total > 0.0 else -math.inf
+
+    def cell(self, s):
+        return s.cell
+
+    def n_states(self):
+        return 4
+
+    def index(self, s):
+        return s.cell
+
+    def state(self, i):
+        return State(i)
+
+    def successor(self, s, a, k):
+        if s.cell == 3:
+            return s, 1.0 if k == 0 else 0.0
+        if k == 0:
+            return s, self.slip
+        return State(max(0, s.cell + 2 * a - 1)), 1.0 - self.slip
+
+    def reward(self, s, a):
+        return 0.0 if s.cell == 3 else -1.0
+
+    def describe(self):
+        return 4, 2, 2
+
+    def text(self, s, belief):
+        return f"cell {s.cell}"
+"""
+
+HELPERS = """
+import math
+
+WIDTH = 0.25
+
+
+def log_normal(x, mean, sd):
+    z = (x - mean) / sd
+    return -0.5 * z * z - math.log(sd) - 0.5 * math.log(2.0 * math.pi)
+"""
+
+WITH_HELPERS = """
+from typing import NamedTuple
+
+import {module}
+from {module} import log_normal
+
+import airoas
+
+
+@airoas.model
+class Good(NamedTuple):
+    discount: float = 0.9
+
+    def sample_action(self, s, rng):
+        return (rng.uniform(), rng.uniform())
+
+    def initial(self, rng):
+        return (rng.normal(), 0.0)
+
+    def step(self, s, a, rng):
+        return (s[0] + a[0], s[1] + a[1] + {module}.WIDTH * rng.normal()), -a[0]
+
+    def step_logpdf(self, s2, s, a):
+        return log_normal(s2[1], s[1] + a[1], {module}.WIDTH) if s2[0] == s[0] + a[0] else -float("inf")
+
+    def observe(self, s, a, rng):
+        return (s[0] + {module}.WIDTH * rng.normal(), s[1] + 2.0 * rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        return {module}.log_normal(o[0], s[0], {module}.WIDTH) + log_normal(o[1], s[1], 2.0)
+"""
+
+
+def check_text(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict]:
+    file = folder / "model.py"
+    file.write_text(text)
+    code = main(["check", f"{file}:Good", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("text", [CONTINUOUS, FINITE], ids=["continuous", "finite"])
+def test_correct_model_has_no_findings(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_text(text, tmp_path, capsys) == (0, {"model": "Good", "ok": True, "findings": []})
+
+
+def test_correct_model_with_helpers_in_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "helpers_of_check.py").write_text(HELPERS)
+    code, report = check_text(WITH_HELPERS.format(module="helpers_of_check"), tmp_path, capsys)
+    assert (code, report["findings"]) == (0, [])
+
+
+def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CONTINUOUS.replace("import math\n", "import math\n\nimport numpy as np\n", 1)
+    text = text.replace("-0.5 * z * z - self.log_scale", "-0.5 * z**2 - np.log(np.exp(self.log_scale)) + 0.0 * math.hypot(z, z)")
+    code, report = check_text(text, tmp_path, capsys)
+    line = 1 + next(i for i, row in enumerate(text.splitlines()) if "np.exp" in row)
+    inexact = [finding for finding in report["findings"] if "may differ in the last bit" in finding["problem"]]
+    assert code == 0
+    assert report["ok"]
+    assert {finding["level"] for finding in inexact} == {"note"}
+    instead = {finding["problem"].split(" may ")[0]: finding["remedy"].split(" where ")[0] for finding in inexact}
+    assert instead == {
+        "`** 2`": "write `x * x` for `x ** 2`",
+        "`numpy.exp`": "write `math.exp`",
+        "`numpy.log`": "write `math.log`",
+        "`math.hypot`": "write `math.sqrt(x * x + y * y)`",
+    }
+    for finding in inexact:
+        assert f"Good.obs_logpdf ({tmp_path / 'model.py'}, line {line})" == finding["where"]
+
+
+DRAWING = {
+    "text without a belief": ("text(self, s, belief)", 'return f"{belief.mean()}"', "`if belief is not None`"),
+    "text with a belief": ("text(self, s, belief)", "return s.nothing", ""),
+    "a picture without a belief": ("draw(self, axis, s, belief)", "axis.plot(belief.std())", "`if belief is not None`"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_pictures_and_text_are_tried(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    method, body, remedy = DRAWING[name]
+    code, report = check_text(f"{CONTINUOUS}\n    def {method}:\n        {body}\n", tmp_path, capsys)
+    assert code == 1
+    (found,) = report["findings"]
+    assert found["where"].startswith(f"Good.{method[:4]} (")
+    assert "AttributeError" in found["problem"]
+    assert remedy in found["remedy"]
+
+
+def test_wrong_expected_reward_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = check_text(FINITE.replace("return 0.0 if s.cell == 3 else -1.0", "return -2.0"), tmp_path, capsys)
+    assert code == 0
+    assert [finding["where"].split()[0] for finding in report["findings"]] == ["Good.reward"]
+
+
+PLANS = """
+    def n_plans(self):
+        return 1
+
+    def plan_action(self, k, t):
+        return {action}
+
+    def plan_values(self, s, out, at):
+        out[at] = -8.0
+"""
+
+
+@pytest.mark.parametrize(("action", "warned"), [("0", ["Good.plan_values"]), ("0 if t == 0 else -1", [])], ids=["blind", "by sight"])
+def test_what_a_plan_earns_is_compared_unless_it_goes_by_sight(
+    action: str, warned: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Left for ever earns -10. Left, and then by what is seen, may well earn -8: the check cannot know."""
+    code, report = check_text(CONTINUOUS + PLANS.format(action=action), tmp_path, capsys)
+    assert code == 0
+    assert [finding["where"].split()[0] for finding in report["findings"]] == warned
+
+
+def test_check_says_what_it_does_and_stops_at_the_first_stage_with_errors() -> None:
+    from airoas.catalog import load_class
+
+    stages: list[str] = []
+    report = airoas.check(load_class(str(BROKEN[0].parent / "density_wrong_sd.py"), "Broken"), stages.append)
+    assert not report.ok
+    assert stages[0] == "reading the class"
+    assert stages[-1] == "comparing `observe` with `obs_logpdf`"
+
+
+def test_a_helper_that_is_called_may_have_a_name_like_a_method() -> None:
+    class Helped(NamedTuple):
+        discount: float = 0.9
+
+        def actions(self):
+            return ("only",)
+
+        def initial(self, rng):
+            return (self.states(0),)
+
+        def states(self, n):
+            return n
+
+        def step(self, s, a, rng):
+            return s, 0.0
+
+        def observe(self, s, a, rng):
+            return s
+
+        def obs_logpdf(self, o, s, a):
+            return 0.0
+
+    from airoas.modelling.introspection import structure_problems
+
+    assert structure_problems(airoas.model(Helped)) == []
+
+
+@pytest.mark.parametrize("thing", [3, "tag", int, dict])
+def test_something_else_is_refused_in_words(thing: object) -> None:
+    report = airoas.check(thing)
+    assert not report.ok
+    assert "is not a model" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "plain"),
+    [
+        ("UniTuple(float64 x 2)", "(float, float)"),
+        ("UniTuple(int64 x 1)", "(int,)"),
+        ("Tuple(float64, int64)", "(float, int)"),
+        ("NamedUniTuple(float64 x 2, State)", "State(float, float)"),
+        ("NamedTuple(float64, int64, State)", "State(float, int)"),
+        ("Literal[int](3) and none", "int and None"),
+        ("unicode_type", "text"),
+        ("array(float64, 1d, C)", "an array of float"),
+    ],
+)
+def test_types_are_told_in_plain_words(compiler: str, plain: str) -> None:
+    assert plain_types(compiler) == plain
