@@ -74,7 +74,7 @@ def join(lower: Part, upper: Part, n_actions: int) -> Bounds:
     evaluate: Evaluate = _one_after_the_other(lower.evaluate, upper.evaluate)
     data: Record = Pair(lower=lower.data, upper=upper.data, width=lower.width)
     if lower.evaluate is table_row and upper.evaluate is table_row:
-        evaluate, data = table_row, Table(values=np.hstack((lower.data.values, upper.data.values)))  # type: ignore[attr-defined]
+        evaluate, data = table_row, Table(values=np.hstack((lower.data.values, upper.data.values)))
     if lower.evaluate is value_bounds_lower and upper.evaluate is value_bounds_upper:
         evaluate, data = value_bounds_both, Nothing()
     return Bounds(

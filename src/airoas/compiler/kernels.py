@@ -15,7 +15,7 @@ import numba
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
-from airoas.compiler.native import ModelType, Native, Record
+from airoas.compiler.native import Bound, BoundType, ModelType, Native, Record
 from airoas.compiler.specialise import content_of, interpreted_class, interpreted_copy, is_apart, jit_options, link, mode, running
 
 __all__ = ["Kernel", "Record", "interpreted", "kernel", "mode", "running"]
@@ -50,6 +50,20 @@ class Kernel:
             self._dispatcher(how).compile(tuple(x.native().kind(how) if isinstance(x, Native) else numba.typeof(x) for x in arguments))
         except COMPILER_ERRORS as error:
             raise explain(error, f"kernel {self.__name__}") from error
+
+    def bind(self, owner: Native, *examples: Any) -> Bound:
+        """This kernel over one model or record, as a field of records: compiled code calls it there through its address, with
+        arguments of the types that the examples have."""
+        how = mode()
+        takes = tuple(numba.typeof(x) for x in examples)
+        if how == "interpreted":
+            return Bound(lambda *arguments: self(owner, *arguments), BoundType(takes, None), (0, 0), owner)
+        self.prepare(owner, *examples)
+        view = owner.native().view(how)
+        compiled = self._dispatcher(how).overloads[view._numba_type_, *takes]
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        kind = BoundType(takes, compiled.signature.return_type)
+        return Bound(lambda *arguments: self(owner, *arguments), kind, (address, view._address), (owner, view))
 
     def _dispatcher(self, how: str) -> Any:
         if how not in self._dispatchers:

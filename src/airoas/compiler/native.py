@@ -11,10 +11,11 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import types
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
-from numba.extending import NativeValue, models, register_model, unbox
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
+from numba.extending import NativeValue, lower_builtin, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
 from airoas.compiler import fingerprint
@@ -33,9 +34,9 @@ class Native:
 
 
 class Handle:
-    """A model for compiled code: the fields that it sees, and what the methods mean."""
+    """A model for compiled code: the fields that it sees as words in memory, and what the methods mean."""
 
-    __slots__ = ("_views", "fields", "made")
+    __slots__ = ("_views", "_words", "fields", "made")
 
     def __init__(self, fields: dict[str, Any], made: NativeClass) -> None:
         self.fields = {name: same_value(value, "compiled") for name, value in fields.items()}
@@ -43,13 +44,14 @@ class Handle:
             if any(isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 for x in (value if isinstance(value, tuple) else (value,))):
                 raise OptionError(f"{made.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
         self.made = made
+        self._words = words_of(self.fields.values())
         self._views: dict[str, View] = {}
 
     def view(self, how: str) -> View:
         """What a dispatcher of mode `how` receives in the model's place."""
         if how not in self._views:
             kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
-            self._views[how] = View(self.fields, ModelType(self.made, how, kinds))
+            self._views[how] = View(self, ModelType(self.made, how, kinds), self._words.ctypes.data)
         return self._views[how]
 
     def kind(self, how: str) -> ModelType:
@@ -62,31 +64,54 @@ class View:
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
     """
 
-    __slots__ = ("_flat", "_numba_type_", "fields")
+    __slots__ = ("_address", "_numba_type_", "_owner")
 
-    def __init__(self, fields: dict[str, Any], kind: ModelType) -> None:
-        self.fields = fields  # keeps the arrays alive
-        self._flat = _flatten(fields.values())
+    def __init__(self, owner: Handle, kind: ModelType, address: int) -> None:
+        self._owner = owner  # keeps the words and the arrays alive
         self._numba_type_ = kind
+        self._address = address
 
 
 class Record(Native):
-    """Named arrays, numbers and records that kernels take together: one argument, an address, without reference counts.
+    """Named arrays, numbers, records and bound kernels that kernels take together: one argument, an address.
 
-    A class below it annotates its fields. Arrays are C-contiguous; numbers are what they were when the record was made.
+    A class below it annotates its fields. Arrays are C-contiguous and stay the same arrays; numbers can be set, by kernels and
+    by Python, and keep the type that they began with.
     """
 
-    __slots__ = ("__dict__", "_address", "_numba_type_", "_words")
+    __slots__ = ("__dict__", "_address", "_numba_type_", "_offsets", "_reals", "_words")
     _numba_type_: RecordType
 
     def __init__(self, **fields: Any) -> None:
         names = tuple(type(self).__annotations__)
         assert tuple(fields) == names, f"{type(self).__name__} has the fields {names}, in this order"
-        self.__dict__.update(fields)
-        kinds = tuple((name, x._numba_type_ if isinstance(x, Record) else numba.typeof(x)) for name, x in fields.items())
-        self._numba_type_ = RecordType(kinds)
-        self._words = np.concatenate([_words_of(x) for x in fields.values()] or [np.zeros(0, np.int64)])
-        self._address = self._words.ctypes.data
+        kind = RecordType(tuple((name, _kind_of(x)) for name, x in fields.items()))
+        words = words_of(fields.values())
+        for slot, value in (
+            ("_numba_type_", kind),
+            ("_words", words),
+            ("_reals", words.view(np.float64)),
+            ("_address", words.ctypes.data),
+            ("_offsets", {name: kind.offsets[name] for name, x in fields.items() if isinstance(x, (bool, int, float))}),
+        ):
+            object.__setattr__(self, slot, value)
+        self.__dict__.update({name: x for name, x in fields.items() if name not in self._offsets})
+
+    def __getattr__(self, name: str) -> Any:
+        """A number, which stands in the words alone."""
+        offset = object.__getattribute__(self, "_offsets").get(name)
+        if offset is None:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        kind = self._numba_type_.fields[name]
+        if isinstance(kind, types.Float):
+            return float(self._reals[offset])
+        return bool(self._words[offset]) if isinstance(kind, types.Boolean) else int(self._words[offset])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._offsets:
+            raise AttributeError(f"{type(self).__name__}.{name} is no number, and cannot be set")
+        real = isinstance(self._numba_type_.fields[name], types.Float)
+        (self._reals if real else self._words)[self._offsets[name]] = value
 
     def native(self) -> Any:
         return self
@@ -98,13 +123,51 @@ class Record(Native):
         return self._numba_type_
 
 
-def _words_of(value: Any) -> np.ndarray:
-    """A field as 64-bit words: an array as its address and lengths, a float as its bits."""
-    if isinstance(value, np.ndarray):
-        return np.array((value.ctypes.data, *value.shape), np.int64)
-    if isinstance(value, Record):
-        return value._words
-    return np.array([value]).astype(np.float64 if isinstance(value, float) else np.int64).view(np.int64)
+class Bound:
+    """A kernel with its model, to be called from compiled code through its address; see `Kernel.bind`. Python calls it, too."""
+
+    __slots__ = ("_call", "_keep", "_numba_type_", "addresses")
+
+    def __init__(self, call: Callable[..., Any], kind: BoundType, addresses: tuple[int, int], keep: Any) -> None:
+        self._call = call
+        self._numba_type_ = kind
+        self.addresses = addresses
+        """Of the function and of its model's words."""
+        self._keep = keep
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+
+def _kind_of(value: Any) -> Any:
+    return value._numba_type_ if isinstance(value, (Record, Bound)) else numba.typeof(value)
+
+
+def words_of(values: Iterable[Any]) -> np.ndarray:
+    """Fields as 64-bit words: an array is its address and lengths, a record its address, a float its bits."""
+    words: list[int] = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            words += (value.ctypes.data, *value.shape)
+        elif isinstance(value, Record):
+            words.append(value._address)
+        elif isinstance(value, Bound):
+            words += value.addresses
+        else:
+            for x in value if isinstance(value, tuple) else (value,):
+                words.append(int(np.float64(x).view(np.int64)) if isinstance(x, float) else int(x))
+    return np.array(words, np.int64)
+
+
+def _size(kind: Any) -> int:
+    """How many words a field of this type takes."""
+    if isinstance(kind, types.Array):
+        return 1 + int(kind.ndim)
+    return 2 if isinstance(kind, BoundType) else len(kind) if isinstance(kind, numba.types.BaseTuple) else 1
+
+
+def _offsets(fields: tuple[tuple[str, Any], ...]) -> dict[str, int]:
+    return dict(zip([name for name, _ in fields], itertools.accumulate((_size(kind) for _, kind in fields), initial=0), strict=False))
 
 
 class NativeClass:
@@ -157,11 +220,8 @@ class RecordType(types.Type):
 
     def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
-        self.offsets: dict[str, int] = {}
-        self.size = 0
+        self.offsets = _offsets(fields)
         for name, kind in fields:
-            self.offsets[name] = self.size
-            self.size += kind.size if isinstance(kind, RecordType) else 1 + getattr(kind, "ndim", 0)
             assert not isinstance(kind, types.Array) or kind.layout == "C", f"{name} is not C-contiguous"
         super().__init__(f"record<{hashlib.sha256(_spelled(fields).encode()).hexdigest()[:16]}>")  # it stands in every symbol
 
@@ -170,74 +230,68 @@ class RecordType(types.Type):
 
 
 class ModelType(types.Type):
-    """A model: the content of its class, the mode, and the types of its fields."""
+    """A model: the content of its class, the mode, and the types of its fields. Its value is the address of their words."""
 
     def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.made = made
         self.how = how
         self.fields = dict(fields)
+        self.offsets = _offsets(fields)
         self.cacheable = made.cacheable
         super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({_spelled(fields)})")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
 
-    def flat(self) -> list[tuple[str, Any]]:
-        """The members of the native struct: numbers as they are, an array as its address and lengths."""
-        members: list[tuple[str, Any]] = []
-        for name, kind in self.fields.items():
-            if isinstance(kind, types.Array):
-                members.append((f"{name}:data", types.uintp))
-                members += [(f"{name}:{axis}", types.intp) for axis in range(kind.ndim)]
-            else:
-                members.append((name, kind))
-        return members
-
 
 def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
     return ModelType(_classes[digest], how, fields)  # KeyError, that is a miss, where the class is not known
 
 
-def _flatten(values: Iterable[Any]) -> tuple[Any, ...]:
-    parts: list[Any] = []
-    for value in values:
-        parts += (value.ctypes.data, *value.shape) if isinstance(value, np.ndarray) else (value,)
-    return tuple(parts)
+class BoundType(types.Callable):
+    """A kernel that is called through its address: what it takes besides its model, and what it gives."""
 
+    def __init__(self, takes: tuple[Any, ...], gives: Any) -> None:
+        self.takes, self.gives = takes, gives
+        super().__init__(f"bound<{hashlib.sha256(f'{[spelled(kind) for kind in takes]}{gives}'.encode()).hexdigest()[:16]}>")
 
-@register_model(ModelType)
-class _ModelStruct(models.StructModel):
-    def __init__(self, manager: Any, kind: ModelType) -> None:
-        super().__init__(manager, kind, kind.flat())
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoundType, (self.takes, self.gives)
 
+    def get_call_type(self, context: Any, arguments: Any, keywords: Any) -> Any:
+        if keywords or len(arguments) != len(self.takes):
+            raise TypingError(f"takes {len(self.takes)} arguments, not {len(arguments)}")
+        for given, taken in zip(arguments, self.takes, strict=True):
+            if context.can_convert(given, taken) is None:
+                raise TypingError(f"takes {taken}, not {given}")
+        return signature(self.gives, *self.takes, recvr=self)
 
-@unbox(ModelType)
-def _unbox_model(kind: ModelType, value: Any, c: Any) -> NativeValue:
-    members = kind.flat()
-    struct = c.context.make_helper(c.builder, kind)
-    flat = c.pyapi.object_getattr_string(value, "_flat")
-    for position, (name, member) in enumerate(members):
-        item = c.unbox(member, c.pyapi.tuple_getitem(flat, position))
-        setattr(struct, name, item.value)
-    c.pyapi.decref(flat)
-    return NativeValue(struct._getvalue(), is_error=c.pyapi.c_api_error())
+    def get_call_signatures(self) -> Any:
+        return [signature(self.gives, *self.takes, recvr=self)], False
+
+    def get_impl_key(self, signature: Any) -> Any:
+        return "airoas.bound"
 
 
 _WORD = ir.IntType(64)
 
 
-@register_model(RecordType)
-class _RecordModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: RecordType) -> None:
+class _AddressModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-@unbox(RecordType)
-def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
+def _unbox_address(kind: Any, value: Any, c: Any) -> NativeValue:
     address = c.pyapi.object_getattr_string(value, "_address")
     pointer = c.builder.inttoptr(c.pyapi.long_as_ulonglong(address), _WORD.as_pointer())
     c.pyapi.decref(address)
     return NativeValue(pointer)
+
+
+for _kind in (RecordType, ModelType):
+    register_model(_kind)(_AddressModel)
+    unbox(_kind)(_unbox_address)
+register_model(BoundType)(_AddressModel)  # of its two words in a record
 
 
 class _MethodType(types.BoundFunction):
@@ -296,11 +350,7 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
         return call(builder, [value])
     if name in made.constants:
         return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
-    struct = context.make_helper(builder, kind, value=value)
-    member = kind.fields[name]
-    if not isinstance(member, types.Array):
-        return getattr(struct, name)
-    return _array(context, builder, member, getattr(struct, f"{name}:data"), [getattr(struct, f"{name}:{k}") for k in range(member.ndim)])
+    return _load(context, builder, kind.fields[name], value, kind.offsets[name])
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
@@ -317,20 +367,59 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, lengths: list[An
     return array._getvalue()
 
 
+def _word(builder: Any, pointer: Any, k: int, fixed: bool = True) -> Any:
+    """A word that does not change while a kernel runs: LLVM may read it once for all, whatever is stored in between."""
+    loaded = builder.load(builder.gep(pointer, [_WORD(k)], inbounds=True))
+    if fixed:
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+def _load(context: Any, builder: Any, kind: Any, pointer: Any, offset: int, fixed: bool = True) -> Any:
+    """A field. What is not a number never changes."""
+    if isinstance(kind, types.Array):
+        lengths = [_word(builder, pointer, offset + 1 + axis) for axis in range(kind.ndim)]
+        return _array(context, builder, kind, _word(builder, pointer, offset), lengths)
+    if isinstance(kind, BoundType):
+        return builder.gep(pointer, [_WORD(offset)], inbounds=True)
+    if isinstance(kind, RecordType):
+        return builder.inttoptr(_word(builder, pointer, offset), _WORD.as_pointer())
+    if isinstance(kind, numba.types.BaseTuple):
+        return context.make_tuple(builder, kind, [_load(context, builder, item, pointer, offset + k) for k, item in enumerate(kind)])
+    word = _word(builder, pointer, offset, fixed)
+    return builder.bitcast(word, ir.DoubleType()) if isinstance(kind, types.Float) else context.cast(builder, word, types.int64, kind)
+
+
 @lower_getattr_generic(RecordType)
 def _lower_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
-    member, offset = kind.fields[name], kind.offsets[name]
+    return _load(context, builder, kind.fields[name], value, kind.offsets[name], fixed=False)
 
-    def word(k: int) -> Any:
-        """A record does not change while a kernel runs: LLVM may read it once for all, whatever is stored in between."""
-        loaded = builder.load(builder.gep(value, [_WORD(k)], inbounds=True))
-        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return loaded
 
-    if isinstance(member, RecordType):
-        return builder.gep(value, [_WORD(offset)], inbounds=True)
-    if isinstance(member, types.Array):
-        return _array(context, builder, member, word(offset), [word(offset + 1 + axis) for axis in range(member.ndim)])
-    if isinstance(member, types.Float):
-        return builder.bitcast(word(offset), ir.DoubleType())
-    return context.cast(builder, word(offset), types.int64, member)
+@lower_setattr_generic(RecordType)
+def _lower_assignment(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
+    record, value = arguments
+    kind, given = signature.args
+    field = kind.fields[name]
+    if isinstance(field, (types.Array, numba.types.BaseTuple, RecordType, BoundType)):
+        raise TypingError(f"{name} is no number, and cannot be set")
+    value = context.cast(builder, value, given, field)
+    word = builder.bitcast(value, _WORD) if isinstance(field, types.Float) else context.cast(builder, value, field, types.int64)
+    builder.store(word, builder.gep(record, [_WORD(kind.offsets[name])], inbounds=True))
+
+
+@lower_builtin("airoas.bound", BoundType, numba.types.VarArg(numba.types.Any))
+def _lower_bound(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A call through the address, with the model's words as the first argument."""
+    bound, *given = arguments
+    takes = (_ADDRESS, *signature.args[1:])
+    kind = context.call_conv.get_function_type(signature.return_type, takes)
+    function = builder.inttoptr(_word(builder, bound, 0), kind.as_pointer())
+    model = builder.inttoptr(_word(builder, bound, 1), _WORD.as_pointer())
+    status, result = context.call_conv.call_function(builder, function, signature.return_type, takes, [model, *given])
+    with cgutils.if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
+    return result
+
+
+_ADDRESS = RecordType(())
+"""Of whatever words: how compiled code passes a model on that it knows nothing of."""
