@@ -1,8 +1,8 @@
-"""Random streams: xoshiro256++ with ziggurat normals, the same numbers interpreted and compiled.
+"""Random streams: SplitMix64 (Steele, Lea and Flood, 2014) with ziggurat normals, the same numbers interpreted and compiled.
 
-`stream(seed, *key)` hashes its arguments into a fresh generator, so every consumer (the world, the planner, scenario 7 at
-depth 3) has its own and no result depends on who drew first. A model's methods receive the generator as `rng` and call
-`rng.uniform()`, `rng.normal()` and `rng.integer(n)`.
+`stream(seed, *key)` hashes its arguments into a fresh generator, so every consumer (the world, the planner, particle 7 of a node)
+has its own and no result depends on who drew first. A generator is one word, and a new one costs a few nanoseconds. A model's
+methods receive the generator as `rng` and call `rng.uniform()`, `rng.normal()` and `rng.integer(n)`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from array import array
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.typing.templates import AttributeTemplate, bound_function, infer_getattr, signature
+from numba.core.typing.templates import AttributeTemplate, ConcreteTemplate, bound_function, infer_getattr, infer_global, signature
 from numba.extending import (
     NativeValue,
     intrinsic,
     lower_builtin,
     models,
+    overload,
     overload_method,
     register_jitable,
     register_model,
@@ -75,13 +76,13 @@ def _absorb(h: int, key: int) -> int:
 
 
 class Rng:
-    """A random stream. Inside compiled code the same value is a pointer to the four state words."""
+    """A random stream. Inside compiled code the same value is a pointer to its word."""
 
-    __slots__ = ("_address", "_words")
+    __slots__ = ("_address", "_word")
 
-    def __init__(self, words: array[int]) -> None:
-        self._words = words
-        self._address = words.buffer_info()[0]
+    def __init__(self, word: int) -> None:
+        self._word = array("Q", (word,))
+        self._address = self._word.buffer_info()[0]
 
     def uniform(self) -> float:
         """A float in [0, 1), a multiple of 2**-53."""
@@ -124,40 +125,23 @@ class Rng:
 
     def bits(self, k: int) -> int:
         """The top k bits of the next word, 1 <= k <= 63."""
-        s0, s1, s2, s3 = words = self._words
-        total = s0 + s3 & _MASK
-        result = ((total << 23 | total >> 41) + s0) & _MASK
-        s2 ^= s0
-        s3 ^= s1
-        words[0] = s0 ^ s3
-        words[1] = s1 ^ s2
-        words[2] = s2 ^ (s1 << 17 & _MASK)
-        words[3] = (s3 << 45 | s3 >> 19) & _MASK
-        return result >> (64 - k)
+        self._word[0] = word = self._word[0] + _GOLDEN & _MASK
+        return mix64(word) >> (64 - k)
 
     def reseed(self, seed: int, i: int, j: int) -> None:
-        """Become `stream(seed, i, j)`: cheap enough to call per (scenario, depth)."""
-        self._spread(_absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j)))
+        """Become `stream(seed, i, j)`: cheap enough to call for every particle."""
+        self._word[0] = _absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j))
 
     def local(self) -> Rng:
         """A copy that the compiler can keep in registers: a stream in memory is read and written again at every draw, since
         any array might overlap it. This one does not move on with it."""
-        return _restored(tuple(self._words))  # type: ignore[arg-type]
-
-    def _spread(self, h: int) -> None:
-        for k in range(4):
-            h = h + _GOLDEN & _MASK
-            self._words[k] = mix64(h)
+        return Rng(self._word[0])
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (tuple(self._words),)  # a copy has words, hence an address, of its own
+        return Rng, (self._word[0],)  # a copy has a word, hence an address, of its own
 
     def __repr__(self) -> str:
-        return f"Rng({', '.join(f'{w:#018x}' for w in self._words)})"
-
-
-def _restored(words: tuple[int, int, int, int]) -> Rng:
-    return Rng(array("Q", words))
+        return f"Rng({self._word[0]:#018x})"
 
 
 def _word(part: object) -> int:
@@ -178,16 +162,24 @@ def stream(seed: int, *key: int | str) -> Rng:
     h = _absorb(0, _word(seed))
     for part in key:
         h = _absorb(h, _word(part))
-    rng = _restored((0, 0, 0, 0))
-    rng._spread(h)
-    return rng
+    return Rng(h)
+
+
+def hash_key(seed: int, i: int, j: int) -> int:
+    """A seed for (seed, i, j), from 0 to 2**62 - 1: of streams that belong together."""
+    return _absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j)) >> 2
+
+
+def new_stream() -> Rng:
+    """A generator to be reseeded. Compiled code keeps it in a register: it is local to the function that makes it."""
+    return Rng(0)
 
 
 # --- the same generator inside compiled code ---
 
 
 class RngType(types.Type):
-    """Numba's view of an Rng: a pointer to its four words. A type of its own keeps its methods off users' tuples."""
+    """Numba's view of an Rng: a pointer to its word. A type of its own keeps its methods off users' tuples."""
 
     def __init__(self) -> None:
         super().__init__("airoas.Rng")
@@ -217,44 +209,22 @@ def _unbox_rng(kind, value, c):
     return NativeValue(pointer)
 
 
-def _slots(builder, pointer):
-    return [builder.gep(pointer, [ir.Constant(_WORD, k)], inbounds=True) for k in range(4)]
+@intrinsic
+def _get_word(context, rng):
+    return types.uint64(rng), lambda context, builder, signature, arguments: builder.load(arguments[0])
 
 
 @intrinsic
-def _next_word(context, rng):
-    """One step of xoshiro256++."""
-
+def _set_word(context, rng, word):
     def emit(context, builder, signature, arguments):
-        def rotate(x, k):
-            return builder.or_(builder.shl(x, _WORD(k)), builder.lshr(x, _WORD(64 - k)))
-
-        slots = _slots(builder, arguments[0])
-        s0, s1, s2, s3 = (builder.load(slot) for slot in slots)
-        result = builder.add(rotate(builder.add(s0, s3), 23), s0)
-        s2 = builder.xor(s2, s0)
-        s3 = builder.xor(s3, s1)
-        builder.store(builder.xor(s0, s3), slots[0])
-        builder.store(builder.xor(s1, s2), slots[1])
-        builder.store(builder.xor(s2, builder.shl(s1, _WORD(17))), slots[2])
-        builder.store(rotate(s3, 45), slots[3])
-        return result
-
-    return types.uint64(rng), emit
-
-
-@intrinsic
-def _set_words(context, rng, w0, w1, w2, w3):
-    def emit(context, builder, signature, arguments):
-        for slot, word in zip(_slots(builder, arguments[0]), arguments[1:], strict=True):
-            builder.store(word, slot)
+        builder.store(arguments[1], arguments[0])
         return context.get_dummy_value()
 
-    return types.void(rng, *[types.uint64] * 4), emit
+    return types.void(rng, types.uint64), emit
 
 
 _U_GOLDEN, _U_MIX1, _U_MIX2 = np.uint64(_GOLDEN), np.uint64(_MIX1), np.uint64(_MIX2)
-_U27, _U30, _U31, _U64 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
+_U2, _U27, _U30, _U31, _U64 = np.uint64(2), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
 
 
 @register_jitable(**_INLINE)
@@ -271,20 +241,33 @@ def _absorb_native(h, key):
 
 @overload_method(RngType, "bits", jit_options=_INLINE)
 def _bits(self, k):
-    return lambda self, k: np.int64(_next_word(self) >> (_U64 - np.uint64(k)))
+    def bits(self, k):
+        word = _get_word(self) + _U_GOLDEN
+        _set_word(self, word)
+        return np.int64(_mix64_native(word) >> (_U64 - np.uint64(k)))
+
+    return bits
 
 
 @overload_method(RngType, "reseed", jit_options=_INLINE)
 def _reseed(self, seed, i, j):
-    def reseed(self, seed, i, j):
-        h = _absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j)
-        w0 = h + _U_GOLDEN
-        w1 = w0 + _U_GOLDEN
-        w2 = w1 + _U_GOLDEN
-        w3 = w2 + _U_GOLDEN
-        _set_words(self, _mix64_native(w0), _mix64_native(w1), _mix64_native(w2), _mix64_native(w3))
+    return lambda self, seed, i, j: _set_word(self, _absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j))
 
-    return reseed
+
+@overload(hash_key, jit_options=_INLINE)
+def _hash_key(seed, i, j):
+    return lambda seed, i, j: np.int64(_absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j) >> _U2)
+
+
+@infer_global(new_stream)
+class _NewStream(ConcreteTemplate):
+    cases = [signature(rng_type)]
+
+
+@lower_builtin(new_stream)
+def _new_stream(context, builder, signature, arguments):
+    # In the frame of whoever calls: an overload would return the address of a frame that has ended.
+    return cgutils.alloca_once(builder, _WORD)
 
 
 @infer_getattr
@@ -299,11 +282,9 @@ class _RngMethods(AttributeTemplate):
 @lower_builtin("Rng.local", RngType)
 def _local(context, builder, signature, arguments):
     # In the frame of whoever calls: a jitted method would return the address of a frame that has ended.
-    frame = cgutils.alloca_once(builder, ir.ArrayType(_WORD, 4))
-    copy = builder.bitcast(frame, _WORD.as_pointer())
-    for source, target in zip(_slots(builder, arguments[0]), _slots(builder, copy), strict=True):
-        builder.store(builder.load(source), target)
-    return copy
+    frame = cgutils.alloca_once(builder, _WORD)
+    builder.store(builder.load(arguments[0]), frame)
+    return frame
 
 
 @overload_method(RngType, "uniform", jit_options=_INLINE)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
-from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError, StoredDataError
+from airoas.modelling.batch import batch
 from airoas.modelling.decorator import Model
 from airoas.rng import Rng
 
@@ -52,8 +52,8 @@ class Particles:
         """n draws from the model's initial belief."""
         if n < 1:
             raise OptionError(f"{n} particles", "ask for at least 1.")
-        states = np.empty((n, len(_checked(model).shapes.state.kinds)))
-        _draw_initial(model, states, rng)
+        states = np.empty((n, _checked(model).shapes.state.size))
+        batch(model).initial(states, np.empty(n, np.bool_), rng.bits(62))
         return cls(states)
 
     @classmethod
@@ -129,9 +129,3 @@ def _checked(model: Any) -> Model:
     if not isinstance(model, Model):
         raise OptionError(f"{model!r} is not a model", "pass an instance of a class decorated with @airoas.model.")
     return model
-
-
-@kernel
-def _draw_initial(model: Any, states: Any, rng: Any) -> None:
-    for i in range(len(states)):
-        model.write_state(states, i, model.initial(rng))

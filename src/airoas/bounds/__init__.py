@@ -3,7 +3,7 @@
 from airoas.bounds.find import NAMED, find_bounds, find_plans
 from airoas.bounds.finite.enumeration import Enumeration, enumerate_model
 from airoas.bounds.finite.values import blind_values, fib_q_values, mdp_q_values, mdp_values
-from airoas.bounds.part import ILLEGAL, Bounds
+from airoas.bounds.sides import ILLEGAL, Bounds
 
 __all__ = [
     "ILLEGAL",

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds import part
+from airoas.bounds import sides
 from airoas.bounds.finite import point_based
 from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
 from airoas.bounds.finite.values import blind_values, checked_discount, fib_q_values, mdp_q_values
 from airoas.bounds.learned import fitted, simulated
-from airoas.bounds.learned.grid import Grid, Values, interpolation, shape_of
-from airoas.bounds.part import ILLEGAL, Bounds, Part, join
+from airoas.bounds.learned.grid import Grid, interpolation, shape_of
+from airoas.bounds.sides import ILLEGAL, Bounds, Side, join
 from airoas.bounds.store import kept, learned
+from airoas.compiler.kernels import mode
 from airoas.errors import OptionError, suggest
 
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -52,7 +53,7 @@ _QUIET = 2.0  # seconds
 _MOST_FOUND = 32  # kept in memory
 
 Spec = str | tuple[float | str, float | str]
-_found: dict[tuple[str, str], Bounds] = {}
+_found: dict[tuple[str, str, str], Bounds] = {}
 
 
 def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None] | None = None) -> Bounds:
@@ -67,7 +68,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
         problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
         raise OptionError(problem, "give it `actions`, a finite choice of them, or use the planner for continuous ones, POMCPOW.")
     pair = _pair(spec)
-    key = (model.content, repr(pair))
+    key = (model.content, repr(pair), mode())
     if key not in _found:
         finder = _Finder(model, progress or (lambda doing: None))
         line = f"airoas: working out the bounds of {type(model).__name__}, once for this model"
@@ -117,19 +118,19 @@ class _Finder:
     def __init__(self, model: Any, tell: Callable[[str], None]) -> None:
         self.model, self.tell = model, tell
 
-    def lower(self, side: Any) -> Part:
+    def lower(self, side: Any) -> Side:
         model = self.model
         if not isinstance(side, str):
-            return Part(f"{side:g}", part.number, part.Number(value=side), 1, (-1,))
+            return Side(f"{side:g}", sides.number(side), 1, (-1,))
         if side == "auto":
             side = "plans" if model.has("plan_values") else side if can_enumerate(model) else self._own_or_estimated()
         if side == "plans":
             self._wants("plan_values", side)
             first = tuple(int(model.plan_action(k, 0)) for k in range(int(model.n_plans())))
-            return Part(side, part.plan_values, part.Nothing(), len(first), first)
+            return Side(side, sides.bind(sides.plan_values, model), len(first), first)
         if side == "value_bounds":
             self._wants(side, side)
-            return Part(side, part.value_bounds_lower, part.Nothing(), 1, (-1,))
+            return Side(side, sides.bind(sides.value_bounds_lower, model), 1, (-1,))
         if side == "rollout":
             checked_discount(model)
             return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
@@ -137,25 +138,24 @@ class _Finder:
             return self._estimated(side)[0]
         arrays = kept(model, f"{side} below", lambda: self._followed(side))
         first = tuple(int(a) for a in arrays["first"])
-        return Part(str(arrays["name"]), part.table_row, part.Table(values=arrays["values"]), len(first), first, bool(arrays["exact"]))
+        return Side(str(arrays["name"]), sides.table(model, arrays["values"]), len(first), first, bool(arrays["exact"]))
 
-    def upper(self, side: Any) -> Part:
+    def upper(self, side: Any) -> Side:
         model = self.model
         if not isinstance(side, str):
-            return Part(f"{side:g}", part.number, part.Number(value=side), 1)
+            return Side(f"{side:g}", sides.number(side), 1)
         if side == "auto" and not model.has("action_bounds") and not can_enumerate(model):
             side = self._own_or_estimated()
         if side == "value_bounds":
             self._wants(side, side)
-            return Part(side, part.value_bounds_upper, part.Nothing(), 1)
+            return Side(side, sides.bind(sides.value_bounds_upper, model), 1)
         if side in ("grid", "simulated"):
             return self._estimated(side)[1]
         if side in ("auto", "qmdp") and model.has("action_bounds"):
-            return Part("qmdp", part.action_bounds, part.Nothing(), model.n_actions)
+            return Side("qmdp", sides.bind(sides.action_bounds, model), model.n_actions)
         arrays = kept(model, f"{side} above", lambda: self._observable(side))
-        return Part(
-            str(arrays["name"]), part.table_row, part.Table(values=arrays["values"]), arrays["values"].shape[1], (), bool(arrays["exact"])
-        )
+        values = arrays["values"]
+        return Side(str(arrays["name"]), sides.table(model, values), values.shape[1], (), bool(arrays["exact"]))
 
     def _wants(self, hook: str, side: str) -> None:
         if not self.model.has(hook):
@@ -221,27 +221,26 @@ class _Finder:
         checked_discount(self.model)
         return shape_of(self.model)
 
-    def _estimated(self, side: str) -> tuple[Part, Part]:
+    def _estimated(self, side: str) -> tuple[Side, Side]:
         return self._fitted if side == "grid" else self._simulated
 
     @functools.cached_property
-    def _simulated(self) -> tuple[Part, Part]:
+    def _simulated(self) -> tuple[Side, Side]:
         checked_discount(self.model)
         return simulated.parts(self.model, learned(self.model, "simulated", lambda: simulated.estimate(self.model, self.tell)))
 
     @functools.cached_property
-    def _fitted(self) -> tuple[Part, Part]:
+    def _fitted(self) -> tuple[Side, Side]:
         model = self.model
         if self._grid is None:
             problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
             raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
         grid, visited = self._grid
         arrays = learned(model, "grid", lambda: fitted.estimate(model, grid, visited, self.tell))
-        evaluate = interpolation(len(model.shapes.state.kinds))
         first = tuple(int(a) for a in arrays["first"])
         return (
-            Part("grid plans", evaluate, Values(grid=grid, values=arrays["plans"]), len(first), first, sound=False),
-            Part("grid qmdp", evaluate, Values(grid=grid, values=arrays["q"]), model.n_actions, sound=False),
+            Side("grid plans", interpolation(grid, arrays["plans"]), len(first), first, sound=False),
+            Side("grid qmdp", interpolation(grid, arrays["q"]), model.n_actions, sound=False),
         )
 
 

@@ -24,6 +24,8 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
+from airoas.rng import hash_key, new_stream
+
 Reads = dict[str, "Reads"]
 """Names that code reads and, below each, the attributes that it reads of them: `{"math": {"sqrt": {}}, "State": {}}`."""
 
@@ -31,7 +33,7 @@ _NATIVE_PACKAGES = ("builtins", "math", "cmath", "numpy", "numba", "llvmlite", "
 """Packages that the compiler knows itself; their names are their content (their versions are part of the cache key)."""
 
 
-OVERLOADED: list[Callable[..., Any]] = []
+OVERLOADED: list[Callable[..., Any]] = [hash_key, new_stream]
 """Functions with a compiled form of their own (numba's `overload`) in the same file; linking leaves them as they are."""
 
 

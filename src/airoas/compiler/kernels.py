@@ -6,6 +6,7 @@ and compiled.
 
 from __future__ import annotations
 
+import functools
 import types as python_types
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +16,10 @@ import numba
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
-from airoas.compiler.native import Bound, BoundType, ModelType, Native, Record
-from airoas.compiler.specialise import content_of, interpreted_class, interpreted_copy, is_apart, jit_options, link, mode, running
+from airoas.compiler.native import Bound, BoundType, ModelType, Native, Record, interpreted
+from airoas.compiler.specialise import content_of, is_apart, jit_options, link, mode, running
 
-__all__ = ["Kernel", "Record", "interpreted", "kernel", "mode", "running"]
+__all__ = ["Bound", "Kernel", "Record", "interpreted", "kernel", "mode", "running"]
 
 
 class Kernel:
@@ -37,19 +38,14 @@ class Kernel:
         if how == "interpreted":
             return link(self.function, how)(*[interpreted(x) if isinstance(x, Native) else x for x in arguments])
         try:
-            return self._dispatcher(how)(*[x.native().view(how) if isinstance(x, Native) else x for x in arguments])
+            return self._dispatcher(how)(*[self._seen(x, how) for x in arguments])
         except COMPILER_ERRORS as error:
             raise explain(error, f"kernel {self.__name__}") from error
 
     def prepare(self, *arguments: Any) -> None:
         """Compile, or load from the cache, for arguments of these types."""
-        how = mode()
-        if how == "interpreted":
-            return
-        try:
-            self._dispatcher(how).compile(tuple(x.native().kind(how) if isinstance(x, Native) else numba.typeof(x) for x in arguments))
-        except COMPILER_ERRORS as error:
-            raise explain(error, f"kernel {self.__name__}") from error
+        if mode() != "interpreted":
+            self._compiled(mode(), arguments)
 
     def bind(self, owner: Native, *examples: Any) -> Bound:
         """This kernel over one model or record, as a field of records: compiled code calls it there through its address, with
@@ -57,28 +53,43 @@ class Kernel:
         how = mode()
         takes = tuple(numba.typeof(x) for x in examples)
         if how == "interpreted":
-            return Bound(lambda *arguments: self(owner, *arguments), BoundType(takes, None), (0, 0), owner)
-        self.prepare(owner, *examples)
-        view = owner.native().view(how)
-        compiled = self._dispatcher(how).overloads[view._numba_type_, *takes]
+            call = functools.partial(link(self.function, how), interpreted(owner))
+            return Bound(call, BoundType(takes, numba.types.none), (0, 0), owner)
+        compiled, view = self._compiled(how, (owner, *examples)), self._seen(owner, how)
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-        kind = BoundType(takes, compiled.signature.return_type)
-        return Bound(lambda *arguments: self(owner, *arguments), kind, (address, view._address), (owner, view))
+        assert address, f"{self.__name__} has no address"
+        call = functools.partial(self._dispatcher(how), view)
+        return Bound(call, BoundType(takes, compiled.signature.return_type), (address, view._address), owner)
+
+    def _seen(self, value: Any, how: str) -> Any:
+        """An argument as a dispatcher takes it: a model with the methods that this kernel mentions."""
+        return value.native().view(how, self._mentioned) if isinstance(value, Native) else value
+
+    @functools.cached_property
+    def _mentioned(self) -> frozenset[str]:
+        return frozenset(name for part in fingerprint.reachable(self.function) for name in fingerprint.attributes(part))
+
+    def _compiled(self, how: str, arguments: tuple[Any, ...]) -> Any:
+        kinds = tuple(numba.typeof(self._seen(x, how)) for x in arguments)
+        dispatcher = self._dispatcher(how)
+        try:
+            dispatcher.compile(kinds)
+        except COMPILER_ERRORS as error:
+            raise explain(error, f"kernel {self.__name__}") from error
+        return dispatcher.overloads[kinds]
 
     def _dispatcher(self, how: str) -> Any:
         if how not in self._dispatchers:
             dispatcher = link(self.function, how, entry=True)
             made_of = content_of(self.function)
-            parts = list(fingerprint.reachable(self.function))
-            mentioned = {name for part in parts for name in fingerprint.attributes(part)}
-            options = f"{jit_options(how)}{sorted(part.__qualname__ for part in parts if is_apart(part))}"
+            apart = sorted(part.__qualname__ for part in fingerprint.reachable(self.function) if is_apart(part))
 
             def before_compile(signature: Any) -> None:
                 for kind in signature:
                     if isinstance(kind, ModelType):
-                        kind.made.check_methods(kind, mentioned)
+                        kind.made.check_methods(kind, self._mentioned)
 
-            dispatcher._cache = KernelCache(self.__name__, made_of and f"{made_of}{options}", before_compile)
+            dispatcher._cache = KernelCache(self.__name__, made_of and f"{made_of}{jit_options(how)}{apart}", before_compile)
             self._dispatchers[how] = dispatcher
         return self._dispatchers[how]
 
@@ -87,17 +98,3 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a function over a model into a kernel."""
     assert isinstance(function, python_types.FunctionType)
     return Kernel(function)
-
-
-_interpreted: dict[tuple[type, str], type] = {}
-
-
-def interpreted(model: Any) -> Any:
-    """The model with every method over interpreted surroundings: same coercions, same forgiving `math`. A record as it is."""
-    if isinstance(model, Record):
-        return model
-    made = model.native().made
-    key = (type(model), made.digest)
-    if key not in _interpreted:
-        _interpreted[key] = interpreted_class(type(model), made.functions, made.properties, made.constants)
-    return interpreted_copy(model, _interpreted[key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import types as python_types
@@ -13,14 +14,14 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.imputils import lower_cast, lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import NativeValue, lower_builtin, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import spelled
-from airoas.compiler.specialise import link, same_value
+from airoas.compiler.specialise import interpreted_class, interpreted_copy, link, mode, same_value
 from airoas.errors import CompileError, OptionError
 
 
@@ -44,18 +45,17 @@ class Handle:
             if any(isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 for x in (value if isinstance(value, tuple) else (value,))):
                 raise OptionError(f"{made.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
         self.made = made
-        self._words = words_of(self.fields.values())
-        self._views: dict[str, View] = {}
+        self._words = words_of(self.fields.values(), "compiled")
+        self._views: dict[tuple[str, str], View] = {}
 
-    def view(self, how: str) -> View:
-        """What a dispatcher of mode `how` receives in the model's place."""
-        if how not in self._views:
+    def view(self, how: str, names: frozenset[str] | None = None) -> View:
+        """What a dispatcher of mode `how` receives in the model's place; of the methods only `names`, where they are given."""
+        made = self.made if names is None else self.made.only(names)
+        key = how, made.digest
+        if key not in self._views:
             kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
-            self._views[how] = View(self, ModelType(self.made, how, kinds), self._words.ctypes.data)
-        return self._views[how]
-
-    def kind(self, how: str) -> ModelType:
-        return self.view(how)._numba_type_
+            self._views[key] = View(self, ModelType(made, how, kinds), self._words.ctypes.data)
+        return self._views[key]
 
 
 class View:
@@ -73,7 +73,7 @@ class View:
 
 
 class Record(Native):
-    """Named arrays, numbers, records and bound kernels that kernels take together: one argument, an address.
+    """Named arrays, numbers, records, models and bound kernels that kernels take together: one argument, an address.
 
     A class below it annotates its fields. Arrays are C-contiguous and stay the same arrays; numbers can be set, by kernels and
     by Python, and keep the type that they began with.
@@ -85,8 +85,10 @@ class Record(Native):
     def __init__(self, **fields: Any) -> None:
         names = tuple(type(self).__annotations__)
         assert tuple(fields) == names, f"{type(self).__name__} has the fields {names}, in this order"
-        kind = RecordType(tuple((name, _kind_of(x)) for name, x in fields.items()))
-        words = words_of(fields.values())
+        how = mode()
+        fields = {name: x.item() if isinstance(x, np.generic) else x for name, x in fields.items()}
+        kind = RecordType(tuple((name, _kind_of(x, how)) for name, x in fields.items()))
+        words = words_of(fields.values(), how)
         for slot, value in (
             ("_numba_type_", kind),
             ("_words", words),
@@ -95,7 +97,8 @@ class Record(Native):
             ("_offsets", {name: kind.offsets[name] for name, x in fields.items() if isinstance(x, (bool, int, float))}),
         ):
             object.__setattr__(self, slot, value)
-        self.__dict__.update({name: x for name, x in fields.items() if name not in self._offsets})
+        seen = {name: interpreted(x) if how == "interpreted" and isinstance(x, Native) else x for name, x in fields.items()}
+        self.__dict__.update({name: x for name, x in seen.items() if name not in self._offsets})
 
     def __getattr__(self, name: str) -> Any:
         """A number, which stands in the words alone."""
@@ -116,11 +119,8 @@ class Record(Native):
     def native(self) -> Any:
         return self
 
-    def view(self, how: str) -> Record:
+    def view(self, how: str, names: frozenset[str] | None = None) -> Record:
         return self
-
-    def kind(self, how: str) -> RecordType:
-        return self._numba_type_
 
 
 class Bound:
@@ -139,18 +139,20 @@ class Bound:
         return self._call(*arguments)
 
 
-def _kind_of(value: Any) -> Any:
-    return value._numba_type_ if isinstance(value, (Record, Bound)) else numba.typeof(value)
+def _kind_of(value: Any, how: str) -> Any:
+    if isinstance(value, Native):
+        return value.native().view(how)._numba_type_
+    return value._numba_type_ if isinstance(value, Bound) else numba.typeof(value)
 
 
-def words_of(values: Iterable[Any]) -> np.ndarray:
-    """Fields as 64-bit words: an array is its address and lengths, a record its address, a float its bits."""
+def words_of(values: Iterable[Any], how: str) -> np.ndarray:
+    """Fields as 64-bit words: an array is its address and lengths, a record or a model its address, a float its bits."""
     words: list[int] = []
     for value in values:
         if isinstance(value, np.ndarray):
             words += (value.ctypes.data, *value.shape)
-        elif isinstance(value, Record):
-            words.append(value._address)
+        elif isinstance(value, Native):
+            words.append(value.native().view(how)._address)
         elif isinstance(value, Bound):
             words += value.addresses
         else:
@@ -168,6 +170,20 @@ def _size(kind: Any) -> int:
 
 def _offsets(fields: tuple[tuple[str, Any], ...]) -> dict[str, int]:
     return dict(zip([name for name, _ in fields], itertools.accumulate((_size(kind) for _, kind in fields), initial=0), strict=False))
+
+
+_interpreted: dict[tuple[type, str], type] = {}
+
+
+def interpreted(model: Any) -> Any:
+    """The model with every method over interpreted surroundings: same coercions, same forgiving `math`. A record as it is."""
+    if isinstance(model, Record):
+        return model
+    made = model.native().made
+    key = (type(model), made.digest)
+    if key not in _interpreted:
+        _interpreted[key] = interpreted_class(type(model), made.functions, made.properties, made.constants)
+    return interpreted_copy(model, _interpreted[key])
 
 
 class NativeClass:
@@ -193,7 +209,27 @@ class NativeClass:
         except fingerprint.UnknownContentError:
             self.digest = f"unnamed{next(_unnamed)}"
             self.cacheable = False
+        self._parts: dict[frozenset[str], NativeClass] = {}
         _classes.setdefault(self.digest, self)
+
+    def only(self, names: Iterable[str]) -> NativeClass:
+        """The same with nothing but these methods, properties and constants and what they mention: an edit of another one then
+        leaves what was compiled with them as it is."""
+        known = self.functions.keys() | self.properties.keys() | self.constants.keys()
+        reached, queue = set(), [name for name in names if name in known]
+        while queue:
+            name = queue.pop()
+            if name not in reached:
+                reached.add(name)
+                function = self.functions.get(name) or self.properties.get(name)
+                queue += [] if function is None else known & _mentions(function)
+        key = frozenset(reached)
+        if key == known:
+            return self
+        if key not in self._parts:
+            chosen = ({k: v for k, v in part.items() if k in key} for part in (self.functions, self.properties, self.constants))
+            self._parts[key] = NativeClass(self.name, *chosen, self.check_methods)
+        return self._parts[key]
 
     def method(self, name: str, how: str) -> Any:
         """The dispatcher type of a method or a property's getter."""
@@ -205,6 +241,12 @@ class NativeClass:
             remedy = "write a loop, or a plain function outside the class: those may call themselves."
             raise CompileError("calls itself, which compiled methods cannot", remedy, where=where)
         return types.Dispatcher(dispatcher)
+
+
+@functools.lru_cache(4096)
+def _mentions(function: python_types.FunctionType) -> frozenset[str]:
+    """The attributes that a function and those that it calls mention, whoever they belong to."""
+    return frozenset(name for part in fingerprint.reachable(function) for name in fingerprint.attributes(part))
 
 
 _unnamed = itertools.count()
@@ -243,6 +285,10 @@ class ModelType(types.Type):
     def __reduce__(self) -> tuple[Any, ...]:
         return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
 
+    def only(self, name: str) -> ModelType:
+        """As the method of that name sees it: compiled once for all kernels that call it."""
+        return ModelType(self.made.only((name,)), self.how, tuple(self.fields.items()))
+
 
 def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
     return ModelType(_classes[digest], how, fields)  # KeyError, that is a miss, where the class is not known
@@ -253,7 +299,7 @@ class BoundType(types.Callable):
 
     def __init__(self, takes: tuple[Any, ...], gives: Any) -> None:
         self.takes, self.gives = takes, gives
-        super().__init__(f"bound<{hashlib.sha256(f'{[spelled(kind) for kind in takes]}{gives}'.encode()).hexdigest()[:16]}>")
+        super().__init__(f"bound<{hashlib.sha256(f'{[spelled(kind) for kind in (*takes, gives)]}'.encode()).hexdigest()[:16]}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BoundType, (self.takes, self.gives)
@@ -294,6 +340,11 @@ for _kind in (RecordType, ModelType):
 register_model(BoundType)(_AddressModel)  # of its two words in a record
 
 
+@lower_cast(ModelType, ModelType)
+def _cast_model(context: Any, builder: Any, source: ModelType, target: ModelType, value: Any) -> Any:
+    return value
+
+
 class _MethodType(types.BoundFunction):
     """A model's method: calls go straight to the jitted function."""
 
@@ -321,19 +372,19 @@ class _ModelAttributes(AttributeTemplate):
         if name in model.fields:
             return model.fields[name]
         if name in made.functions:
-            jitted = made.method(name, model.how)
+            jitted, own = made.method(name, model.how), model.only(name)
 
             class Method(AbstractTemplate):
-                key = (model, name)
+                key = (own, name)
                 dispatcher_type = jitted
 
                 def generic(self, arguments: Any, keywords: Any) -> Any:
-                    found = jitted.get_call_type(self.context, (model, *arguments), keywords)
+                    found = jitted.get_call_type(self.context, (own, *arguments), keywords)
                     return found and found.as_method()
 
-            return _MethodType(Method, model)
+            return _MethodType(Method, own)
         if name in made.properties:
-            return made.method(name, model.how).get_call_type(self.context, (model,), {}).return_type
+            return made.method(name, model.how).get_call_type(self.context, (model.only(name),), {}).return_type
         if name in made.constants:
             return self.context.resolve_value_type(made.constants[name])
         return None
@@ -344,7 +395,7 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
     made = kind.made
     if name in made.properties:
         jitted = made.method(name, kind.how)
-        signature = jitted.get_call_type(context.typing_context, (kind,), {})
+        signature = jitted.get_call_type(context.typing_context, (kind.only(name),), {})
         call = context.get_function(jitted, signature)
         context.add_linking_libs(getattr(call, "libs", ()))
         return call(builder, [value])
@@ -382,7 +433,7 @@ def _load(context: Any, builder: Any, kind: Any, pointer: Any, offset: int, fixe
         return _array(context, builder, kind, _word(builder, pointer, offset), lengths)
     if isinstance(kind, BoundType):
         return builder.gep(pointer, [_WORD(offset)], inbounds=True)
-    if isinstance(kind, RecordType):
+    if isinstance(kind, (RecordType, ModelType)):
         return builder.inttoptr(_word(builder, pointer, offset), _WORD.as_pointer())
     if isinstance(kind, numba.types.BaseTuple):
         return context.make_tuple(builder, kind, [_load(context, builder, item, pointer, offset + k) for k, item in enumerate(kind)])
@@ -400,7 +451,7 @@ def _lower_assignment(context: Any, builder: Any, signature: Any, arguments: Any
     record, value = arguments
     kind, given = signature.args
     field = kind.fields[name]
-    if isinstance(field, (types.Array, numba.types.BaseTuple, RecordType, BoundType)):
+    if isinstance(field, (types.Array, numba.types.BaseTuple, RecordType, ModelType, BoundType)):
         raise TypingError(f"{name} is no number, and cannot be set")
     value = context.cast(builder, value, given, field)
     word = builder.bitcast(value, _WORD) if isinstance(field, types.Float) else context.cast(builder, value, field, types.int64)

@@ -137,7 +137,7 @@ _COERCED = {
 }
 
 
-def _check_methods(self: Any, made: ModelType, names: set[str]) -> None:
+def _check_methods(self: Any, made: ModelType, names: frozenset[str]) -> None:
     """Compile each of the user's methods alone, so that a mistake is reported where it stands."""
     for hook in HOOKS.values():
         if hook.compiled and hook.name in names and self.has(hook.name):
@@ -156,7 +156,7 @@ def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
     kinds |= {"rng": rng_type, "beta": numba.float64, "out": numba.float64[::1]}
     dispatcher = link(user, made.how)
     where = place(self, hook.name)
-    signature = (made, *[kinds[parameter] for parameter in hook.parameters])
+    signature = (made.only(hook.name), *[kinds[parameter] for parameter in hook.parameters])
     try:
         dispatcher.compile(signature)
     except COMPILER_ERRORS as error:

@@ -40,6 +40,11 @@ class Shape(NamedTuple):
             raise ModelError("returns an empty tuple", remedy, where=where)
         return Shape(record, tuple(kinds))
 
+    @property
+    def size(self) -> int:
+        """How many numbers a row has."""
+        return len(self.kinds)
+
     def example(self) -> tuple[Any, ...]:
         values = [{"float": 0.0, "int": 0, "bool": False}[kind] for kind in self.kinds]
         return self.record(*values) if self.record else tuple(values)

@@ -6,7 +6,6 @@ a node is expanded, and observations that lead to nearly the same weights share 
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +14,15 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
-from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.planners.bounded.expansion import branch_by, make_branching
-from airoas.planners.bounded.leaves import draw_particles, is_legal, keep_particles, likelihoods, open_by, weigh
+from airoas.planners.bounded.expansion import branch
+from airoas.planners.bounded.leaves import draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf
+from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
-    BRANCHES,
     MEMORY,
-    MOST_DEPTH,
     NO_ACTION,
     OK,
     Tree,
@@ -33,13 +31,14 @@ from airoas.planners.bounded.tree import (
     backup,
     best_action,
     best_child,
-    close,
+    close_at_depth,
     has_room,
     must_end,
+    refresh_bounds,
     search_by,
-    set_first,
-    take_actions,
+    set_actions,
 )
+from airoas.rng import hash_key, new_stream
 
 _Z = 1.6448536269514722  # the normal quantile of 1 - eta, eta = 0.05
 
@@ -71,44 +70,74 @@ class AdaOPS(BoundedPlanner):
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         if not model.has("cell"):
             return self.min_particles
-        cells = np.empty(len(belief), np.int64)
-        return kld_size(int(_count_cells(model, belief.states, cells)), self.min_particles, self.max_particles)
+        states, cells = np.array(belief.states), np.zeros(len(belief), np.int64)
+        cells_of(model)(states, belief.weights > 0.0, cells)
+        return kld_size(len(np.unique(cells[belief.weights > 0.0])), self.min_particles, self.max_particles)
 
-    def make_work(self, model: Any, bounds: Bounds) -> Packing:
+    def make_search(self, model: Any, bounds: Bounds) -> GridSearch:
         most = self.max_particles if model.has("cell") else self.min_particles
-        branching = make_branching(model, bounds, most, most, self.delta, False)
-        return Packing(
-            branching=branching,
+        search = make_search(model, bounds, most, most, self.delta, False)
+        return GridSearch(
+            search=search,
+            find_cells=cells_of(model),
+            has_grid=bool(model.has("cell")),
             cells=np.zeros(most, np.int64),
-            seed=branching.seed,
-            allowed=branching.allowed,
+            occupied=np.zeros(most, np.int64),
             least=self.min_particles,
             most=most,
             target=float(self.target_inefficiency),
+            allowed=search.allowed,
+            seed=0,
+            enumerates=False,
         )
 
-    def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
-        return adaops_by(bounds.evaluate, bounds.by_action, model.has("cell"))
-
-    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> None:
-        if model.has("cell"):
-            _count_cells.prepare(model, belief.states, np.zeros(1, np.int64))
+    def kernel(self) -> Kernel:
+        return plan
 
     def notes(self, model: Any) -> dict[str, Any]:
         return {"grid": "cell" if model.has("cell") else f"none: the model has no `cell`, every node has {self.min_particles} particles"}
 
 
-class Packing(Record):
-    """What the search works in."""
+class GridSearch(Record):
+    """What the search works with."""
 
-    branching: Any
+    search: Search
+    find_cells: Any
+    has_grid: bool
     cells: Any
-    """[N] those that are occupied."""
-    seed: Any
-    allowed: Any
+    """[N] the cell of each particle."""
+    occupied: Any
+    """[N] those that have one."""
     least: int
     most: int
     target: float
+    allowed: Any
+    seed: int
+    enumerates: bool
+
+
+@kernel
+def _find_cells(model: Any, states: Any, alive: Any, cells: Any) -> None:
+    for i in range(len(states)):
+        if alive[i]:
+            s = model.read_state(states, i)
+            if not model.is_terminal(s):
+                cells[i] = model.cell(s)
+
+
+class _NoGrid(Record):
+    pass
+
+
+@kernel
+def _no_cells(owner: Any, states: Any, alive: Any, cells: Any) -> None:
+    pass
+
+
+def cells_of(model: Any) -> Bound:
+    """(states, alive, cells) -> the model's `cell` of each live row."""
+    examples = np.zeros((1, 1)), np.zeros(1, np.bool_), np.zeros(1, np.int64)
+    return _find_cells.bind(model, *examples) if model.has("cell") else _no_cells.bind(_NoGrid(), *examples)
 
 
 def kld_size(cells: int, least: int, most: int) -> int:
@@ -133,98 +162,93 @@ def add_cell(cells: Any, count: int, cell: int) -> int:
     return count + 1
 
 
-@kernel
-def _count_cells(model: Any, states: Any, cells: Any) -> int:
+@apart
+def needed_particles(tree: Tree, search: GridSearch, ba: int) -> int:
+    """How many particles the spread of an action's successors over the grid asks for."""
+    if not search.has_grid:
+        return int(search.least)
+    size, room = tree.n_successors[ba], search.search
+    states, before = successors(tree, ba, size)
+    for i in range(size):
+        room.arrived[i] = before[i] > 0.0
+    search.find_cells(states, room.arrived[:size], search.cells)
     count = 0
-    for i in range(len(states)):
-        s = model.read_state(states, i)
-        if not model.is_terminal(s):
-            count = add_cell(cells, count, model.cell(s))
-    return count
+    for i in range(size):
+        if room.arrived[i]:
+            count = add_cell(search.occupied, count, search.cells[i])
+    return kld_size(count, search.least, search.most)
 
 
-@functools.cache
-def adaops_by(evaluate: Any, by_action: bool, grid: bool) -> Kernel:
-    """The search as a kernel, for a kind of bounds, with or without a grid."""
-    open_node, branch = open_by(evaluate, by_action), branch_by(evaluate, False)
+@apart
+def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
+    """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
+    ba, room = tree.parent[b], search.search
+    size = tree.n_successors[ba]
+    if not has_room(tree, 0, len(room.legal), 2 * search.most):
+        return MEMORY
+    if weigh_leaf(tree, room, b) <= search.target:
+        keep_particles(tree, b, size, room.weights[0])
+    else:
+        own = new_stream()
+        own.reseed(hash_key(room.seed, tree.key[b], -1), 1, 0)
+        draw_particles(tree, b, size, room.weights[0], room.chosen[: needed_particles(tree, search, ba)], own)
+    return OK
 
-    def size_over_grid(model: Any, tree: Tree, work: Packing, start: int, size: int) -> int:
-        count = 0
-        for i in range(start, start + size):
-            count = add_cell(work.cells, count, model.cell(model.read_state(tree.states, i)))
-        return kld_size(count, work.least, work.most)
 
-    def size_without_grid(model: Any, tree: Tree, work: Packing, start: int, size: int) -> int:
-        return int(work.least)
+@apart
+def expand(tree: Tree, search: GridSearch, b: int) -> int:
+    """Branch every action of a leaf."""
+    status = update_leaf(tree, search, b)
+    if status != OK:
+        return int(status)
+    room, first = search.search, tree.n_action_nodes
+    find_legal(tree, room, b)
+    for a in range(len(room.legal)):
+        if room.legal[a]:
+            add_action(tree, b, room.candidates, a, -math.inf, math.inf)
+    set_actions(tree, b, first, tree.n_action_nodes - first)
+    return int(branch_all(tree, search, b)) if tree.n_action_nodes > first else NO_ACTION
 
-    needed = size_over_grid if grid else size_without_grid
 
-    @apart
-    def resample(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
-        """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
-        ba, room = tree.parent[b], work.branching
-        size = tree.followers[ba]
-        if not has_room(tree, 0, model.n_actions, work.most):
-            return MEMORY
-        likelihoods(model, tree, ba, tree.observations, b, 1, size, room.logs)
-        if weigh(tree, ba, size, room.logs[0], room.weights[0]) <= work.target:
-            keep_particles(tree, b, size, room.weights[0])
-        else:
-            rng = rng.local()
-            rng.reseed(work.seed[0], tree.key[b], -2)
-            count = needed(model, tree, work, tree.successors[ba], size)
-            draw_particles(tree, b, size, room.weights[0], room.chosen, count, rng)
-        return OK
-
-    @apart
-    def expand(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
-        """Branch every action of a leaf."""
-        status = resample(model, tree, work, b, rng)
+def branch_all(tree: Tree, search: GridSearch, b: int) -> int:
+    for ba in range(tree.first_action[b], tree.first_action[b] + tree.n_actions[b]):
+        status = branch(tree, search.search, ba)
         if status != OK:
             return int(status)
-        first, count = tree.counts[BRANCHES], 0
-        for a in range(model.n_actions):
-            if is_legal(model, tree, work.allowed, b, a):
-                add_action(tree, b, a, -math.inf, math.inf)
-                count += 1
-        set_first(tree, b, first, count)
-        return int(branch_all(model, tree, work, b, rng)) if count > 0 else NO_ACTION
+    refresh_bounds(tree, b)
+    return OK
 
-    def branch_all(model: Any, tree: Tree, work: Packing, b: int, rng: Any) -> int:
-        for ba in range(tree.first[b], tree.first[b] + tree.width[b]):
-            status = branch(model, tree, work.branching, ba, rng)
+
+def trial(tree: Tree, search: GridSearch) -> int:
+    b, discount = 0, search.search.discount
+    while tree.depth[b] < tree.max_depth:
+        if must_end(tree, b):
+            return OK
+        allowed = allowed_gap(tree, tree.depth[b], discount)
+        if tree.first_action[b] < 0:
+            lower, upper = tree.lower[b], tree.upper[b]
+            status = expand(tree, search, b)
             if status != OK:
                 return int(status)
-        take_actions(tree, b)
-        return OK
-
-    def trial(model: Any, tree: Tree, work: Packing, rng: Any) -> int:
-        b = 0
-        while tree.depth[b] < tree.limits[MOST_DEPTH]:
-            if must_end(tree, b):
+            changed = backup(tree, b, lower, upper, discount)
+            allowed = allowed_gap(tree, tree.depth[b], discount)
+            if changed or tree.upper[b] - tree.lower[b] <= allowed:
                 return OK
-            allowed = allowed_gap(tree, tree.depth[b], model.discount)
-            if tree.first[b] < 0:
-                lower, upper = tree.lower[b], tree.upper[b]
-                status = expand(model, tree, work, b, rng)
-                if status != OK:
-                    return int(status)
-                changed = backup(tree, b, lower, upper, model.discount)
-                allowed = allowed_gap(tree, tree.depth[b], model.discount)
-                if changed or tree.upper[b] - tree.lower[b] <= allowed:
-                    return OK
-            b = best_child(tree, best_action(tree, b), allowed / model.discount, -math.inf)
-            if b < 0:
-                return OK
-        close(tree, b, model.discount)
-        return OK
+        b = best_child(tree, best_action(tree, b), allowed / discount, -math.inf)
+        if b < 0:
+            return OK
+    close_at_depth(tree, b, discount)
+    return OK
 
-    search = search_by(trial)
 
-    def plan(model: Any, tree: Tree, work: Packing, rng: Any) -> int:
-        open_node(model, tree, work.branching, 0, rng)  # bounds to answer by where there is no time to branch
-        take_actions(tree, 0)
-        status = branch_all(model, tree, work, 0, rng)
-        return int(search(model, tree, work, rng)) if status == OK else int(status)
+run = search_by(trial)
 
-    return kernel(plan)
+
+@kernel
+def plan(tree: Tree, search: GridSearch) -> int:
+    """The search; why it ended."""
+    search.search.seed = search.seed
+    open_node(tree, search.search, 0)  # bounds to answer by where there is no time to branch
+    refresh_bounds(tree, 0)
+    status = branch_all(tree, search, 0)
+    return int(run(tree, search)) if status == OK else int(status)

@@ -5,7 +5,6 @@ Paper: Alg. 1-3, with the annealing of `airoas.belief` (Alg. 4 and 5) at the lea
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -14,42 +13,37 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.belief.tempering import ladder, literal
-from airoas.belief.tempering.anneal import choose_move, count_draws, make_work
-from airoas.belief.tempering.bridge import bridge_by
-from airoas.belief.tempering.ladder import BAD_LIKELIHOOD, BAD_STEP, REPEATS, RESAMPLES, SMOOTHS, TARGET, begin, sides
+from airoas.belief.tempering import literal
+from airoas.belief.tempering.anneal import choose_move, draws_of
+from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
+from airoas.belief.tempering.temper import DEPLETED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.planners.bounded.enumerated import can_list, keep_likely, list_root
-from airoas.planners.bounded.expansion import branch_by, make_branching
-from airoas.planners.bounded.leaves import draw_particles, keep_particles, likelihoods, open_by, weigh
+from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
+from airoas.planners.bounded.expansion import branch
+from airoas.planners.bounded.leaves import draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf
+from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
-    ANNEALED,
     BAD_MODEL,
     DEADLINE,
-    EVALUATIONS,
     MEMORY,
-    MOST_DEPTH,
     OK,
-    ROWS,
-    STAGES,
-    UNTIL,
     Tree,
     allowed_gap,
     backup,
     best_action,
     best_child,
-    close,
+    close_at_depth,
     has_room,
     must_end,
+    refresh_bounds,
     search_by,
     set_bounds,
-    take_actions,
 )
-from airoas.rng import stream
+from airoas.rng import hash_key, new_stream, stream
 
 MODES = ("corrected", "literal", "none")
 MOST_PARTICLES = 20_000
@@ -85,10 +79,10 @@ class AIROAS(BoundedPlanner):
     """Sweeps of Metropolis-Hastings at each temperature."""
     delta: float = 0.5
     """Observations share a branch where their weights differ by no more (L1, 0 to 2; at most 0.1 where every possible state is
-    listed, see `exact`); negative: never."""
+    enumerated, see `enumerates`); negative: never."""
     observations: int | None = None
     """How many of the particles make an observation, hence at most as many branches to an action; None: all."""
-    exact: bool = True
+    enumerates: bool = True
     """A node of a finite model that has `reward` holds every possible state, with its probability, where these are no more than
     `particles`; there is nothing to anneal there. It needs bounds with values of actions, as "auto" gives. False: always particles."""
     trial: str = "excess"
@@ -129,244 +123,226 @@ class AIROAS(BoundedPlanner):
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self.particles
 
-    def make_work(self, model: Any, bounds: Bounds) -> Annealing:
-        seers = self.observations or self.particles
-        branching = make_branching(model, bounds, self.particles, seers, self.delta, self._is_exact(model, bounds))
-        return Annealing(
-            branching=branching,
-            air=self._make_air(model),
-            seed=branching.seed,
-            allowed=branching.allowed,
+    def make_search(self, model: Any, bounds: Bounds) -> AnnealedSearch:
+        # bounds without values of actions are simulated in every particle, for which a few states are too few
+        enumerates = self.enumerates and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
+        search = make_search(model, bounds, self.particles, self.observations or self.particles, self.delta, enumerates)
+        is_literal = self.anneal == "literal"
+        printed = literal.make_printed(model, self.particles, self.target_inefficiency, self.literal_weights) if is_literal else None
+        return AnnealedSearch(
+            search=search,
+            tempering=self._make_tempering(model),
+            printed=printed or literal.make_unused(),
+            anneal=MODES.index(self.anneal),
             target=float(self.target_inefficiency),
+            full=self.trial == "full",
+            allowed=search.allowed,
+            seed=0,
+            enumerates=enumerates,
         )
 
-    def _make_air(self, model: Any) -> Record:
-        if self.anneal == "literal":
-            return literal.make_printed(model, self.particles, self.target_inefficiency, self.literal_weights)
-        move = choose_move(model, "auto")
-        options = {
-            TARGET: self.target_inefficiency,
-            ladder.UNTIL: 1.0,
-            REPEATS: self.moves,
-            RESAMPLES: True,
-            SMOOTHS: move == "ancestors",
-        }
-        draws = 0
-        if move == "ancestors" and self.anneal == "corrected":
+    def _make_tempering(self, model: Any) -> Tempering:
+        if self.anneal != "corrected":
+            return make_tempering(model, 1, "resimulate", 0, np.empty(0), None)
+        move, draws = choose_move(model, "auto"), 0
+        if move == "ancestors":
             some = Particles.sample(model, 64, stream(0, "draws"))
-            draws = max(count_draws(model, some, a, stream(0, "draws", a)) for a in range(model.n_actions))
-        return make_work(model, self.particles if self.anneal == "corrected" else 1, move, draws, options, np.empty(0))
+            draws = max(draws_of(model, some, a) for a in range(model.n_actions))
+        options = {"target": self.target_inefficiency, "repeats": self.moves}
+        return make_tempering(model, self.particles, move, draws, np.empty(0), None, **options)
 
-    def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
-        if self.anneal == "literal":
-            mode = "own" if literal.proposes(model, 1.0) else "normal"
-        else:
-            mode = choose_move(model, "auto") if self.anneal == "corrected" else "none"
-        return airoas_by(bounds.evaluate, bounds.by_action, mode, self.trial == "full", self._is_exact(model, bounds))
-
-    def _is_exact(self, model: Any, bounds: Bounds) -> bool:
-        """Bounds without values of actions are simulated in every particle, for which a few states are too few."""
-        return self.exact and self.anneal != "literal" and bounds.by_action and can_list(model)
-
-    def list_root(self, model: Any, belief: Particles, tree: Tree, work: Annealing) -> bool:
-        exact = len(work.branching.slots) > 1
-        return exact and bool(list_root(model, belief.states, belief.weights, tree, work.branching))
-
-    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Annealing) -> None:
-        if len(work.branching.slots) > 1:
-            list_root.prepare(model, belief.states, belief.weights, tree, work.branching)
+    def kernel(self) -> Kernel:
+        return plan
 
 
-class Annealing(Record):
-    """What the search works in."""
+class AnnealedSearch(Record):
+    """What the search works with."""
 
-    branching: Any
-    air: Any
-    """Work of the corrected annealing, or of the printed one."""
-    seed: Any
-    allowed: Any
+    search: Search
+    tempering: Tempering
+    printed: Any
+    """The printed annealing."""
+    anneal: int
+    """Place in MODES."""
     target: float
+    full: bool
+    """Whether a trial goes on to the depth limit."""
+    allowed: Any
+    seed: int
+    enumerates: bool
 
 
-def _carry_over(tree: Tree, b: int, cloud: Any, weights: Any, chosen: Any, rng: Any) -> None:
-    """The particles before the action, drawn by weight, into a cloud that is to be annealed."""
-    above = tree.above[tree.parent[b]]
-    size = tree.size[above]
-    for i in range(size):
-        weights[i] = tree.weights[tree.place[above] + i]
-    choose(weights[:size], SYSTEMATIC, rng, chosen)
-    for j in range(len(chosen)):
-        row = tree.place[above] + chosen[j]
-        for k in range(tree.states.shape[1]):
-            cloud.ancestors[j, k] = tree.states[row, k]
-        cloud.log_weights[j] = -math.log(len(chosen))
+CORRECTED, LITERAL, NONE = range(3)
+NOT_ANNEALED = 100
 
 
-def keep_states(model: Any, tree: Tree, b: int, states: Any, weights: Any, size: int) -> bool:
-    """Moved particles, those that have not ended, become the node's own; False where all have."""
-    place, total, count = tree.counts[ROWS], 0.0, 0
-    for i in range(size):
-        if weights[i] > 0.0 and not model.is_terminal(model.read_state(states, i)):
+def own_states(tree: Tree, b: int, states: Any, weights: Any, alive: Any) -> bool:
+    """Moved particles, those that are alive, become the node's own; False where there are none."""
+    first, total, count = tree.n_rows, 0.0, 0
+    for i in range(len(weights)):
+        if weights[i] > 0.0 and alive[i]:
             for k in range(states.shape[1]):
-                tree.states[place + count, k] = states[i, k]
-            tree.weights[place + count] = weights[i]
+                tree.states[first + count, k] = states[i, k]
+            tree.weights[first + count] = weights[i]
             total += weights[i]
             count += 1
     if count == 0:
         return False
     for j in range(count):
-        tree.weights[place + j] /= total
-    tree.place[b], tree.size[b] = place, count
-    tree.counts[ROWS] += count
+        tree.weights[first + j] /= total
+    tree.first_particle[b], tree.n_particles[b] = first, count
+    tree.n_rows = first + count
     return True
 
 
-def air_by(mode: str) -> Any:
-    """`anneal_leaf`: give a leaf particles of its own that follow its observation. NOT_ANNEALED where that is left undone."""
-    if mode == "none":
+@apart
+def anneal_literally(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
+    """Paper: Alg. 1 line 5, on the successors that siblings share."""
+    printed, ba = search.printed, tree.parent[b]
+    size = tree.n_successors[ba]
+    states, before = successors(tree, ba, size)
+    for i in range(size):
+        for k in range(states.shape[1]):
+            printed.states[i, k] = states[i, k]
+        printed.logs[i] = math.log(before[i]) if before[i] > 0.0 else -math.inf
+        printed.likelihoods[0, i] = search.search.logs[0, i]
+    status = literal.anneal_as_printed(printed, size, tree.actions[ba : ba + 1], tree.observations[b : b + 1], seed)
+    if status == BAD_LIKELIHOOD:
+        return BAD_MODEL
+    weights, alive = search.search.weights[0], search.search.arrived
+    for i in range(size):
+        weights[i] = math.exp(printed.logs[i])
+        alive[i] = printed.likelihoods[0, i] > -math.inf
+    if status != OK or not own_states(tree, b, printed.states, weights[:size], alive):
+        return NOT_ANNEALED
+    tree.n_annealed += 1
+    tree.n_stages += printed.stages
+    tree.n_evaluations += printed.stages * size
+    return OK
 
-        def leave(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
-            return NOT_ANNEALED
 
-        return leave
-    if mode in ("own", "normal"):
-        anneal_as_printed = literal.anneal_own if mode == "own" else literal.anneal_normal
+@apart
+def anneal_corrected(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
+    """From the particles before the action, where the plain update would leave too few effective."""
+    work, above = search.tempering, tree.node[tree.parent[b]]
+    begin(work)
+    draw_ancestors(tree, search, above, work, hash_key(seed, 0, 0))
+    for k in range(tree.actions.shape[1]):
+        work.actions[0, k] = tree.actions[tree.parent[b], k]
+    for k in range(tree.observations.shape[1]):
+        work.observations[0, k] = tree.observations[b, k]
+    work.deadline = tree.deadline
+    status = predict(work, next_seed(work, seed))
+    if status == OK:
+        status = temper_prediction(work, seed)
+    if status == LATE:
+        return DEADLINE
+    if status in (BAD_LIKELIHOOD, BAD_STEP):
+        return BAD_MODEL
+    system = in_use(work)
+    for i in range(len(system.weights)):
+        system.alive[i] = system.log_likelihoods[i] > -math.inf
+    if status == DEPLETED or not own_states(tree, b, system.states, system.weights, system.alive):
+        return NOT_ANNEALED
+    tree.n_annealed += 1
+    tree.n_stages += work.stage
+    tree.n_evaluations += int(work.evaluations * len(system.weights))
+    return OK
 
-        @apart
-        def anneal_literally(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
-            """Paper: Alg. 1 line 5, on the successors that siblings share."""
-            air, ba = work.air, tree.parent[b]
-            size, start = tree.followers[ba], tree.successors[ba]
-            for i in range(size):
-                for k in range(tree.states.shape[1]):
-                    air.states[i, k] = tree.states[start + i, k]
-                weight = tree.weights[start + i]
-                air.logs[i] = math.log(weight) if weight > 0.0 else -math.inf
-                air.likelihoods[i] = work.branching.logs[0, i]
-            a = int(tree.action[ba])
-            o = model.read_observation(tree.observations, b)
-            status = anneal_as_printed(model, air, size, a, o, tree.observations[b : b + 1], rng)
-            if status == BAD_LIKELIHOOD:
-                return BAD_MODEL
-            weights = work.branching.weights[0]
-            for i in range(size):
-                weights[i] = math.exp(air.logs[i])
-            if status != 0 or not keep_states(model, tree, b, air.states, weights, size):
-                return NOT_ANNEALED
-            tree.counts[ANNEALED] += 1
-            tree.counts[STAGES] += int(air.numbers[literal.STAGES])
-            tree.counts[EVALUATIONS] += int(air.numbers[literal.STAGES]) * size
+
+def draw_ancestors(tree: Tree, search: AnnealedSearch, above: int, work: Tempering, seed: int) -> None:
+    """The particles before the action, drawn by weight, into the particle system that is to be annealed."""
+    system, n = work.first, len(work.chosen)
+    states, weights = own_particles(tree, above)
+    own = new_stream()
+    own.reseed(seed, 0, 0)
+    choose(weights, SYSTEMATIC, own, work.chosen)
+    for j in range(n):
+        for k in range(states.shape[1]):
+            system.ancestors[j, k] = states[work.chosen[j], k]
+        system.alive[j] = True
+        system.log_weights[j] = -math.log(n)
+
+
+@apart
+def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
+    """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
+    ba, room = tree.parent[b], search.search
+    size, most = tree.n_successors[ba], len(room.chosen)
+    if not has_room(tree, 0, len(room.legal), 2 * most):
+        return MEMORY
+    seed = hash_key(room.seed, tree.key[b], -1)
+    inefficiency = weigh_leaf(tree, room, b)
+    if tree.enumerated[ba]:
+        keep_likely(tree, b, size, room.weights[0])
+    elif search.anneal == LITERAL or inefficiency > search.target:
+        status = NOT_ANNEALED
+        if search.anneal == CORRECTED:
+            status = anneal_corrected(tree, search, b, seed)
+        elif search.anneal == LITERAL:
+            status = anneal_literally(tree, search, b, seed)
+        if status == OK:
+            set_bounds(tree, b, -math.inf, math.inf)  # those of the particles before
+        if status != NOT_ANNEALED:
+            return int(status)
+        weigh_leaf(tree, room, b)
+        own = new_stream()
+        own.reseed(seed, 1, 0)
+        draw_particles(tree, b, size, room.weights[0], room.chosen, own)
+    else:
+        keep_particles(tree, b, size, room.weights[0])
+    return OK
+
+
+def expand(tree: Tree, search: AnnealedSearch, b: int) -> int:
+    """Particles, action nodes and bounds for a leaf."""
+    if b > 0:
+        status = update_leaf(tree, search, b)
+        if status != OK:
+            return int(status)
+    return int(open_node(tree, search.search, b))
+
+
+def trial(tree: Tree, search: AnnealedSearch) -> int:
+    """Paper: Alg. 1 lines 2-12, with Alg. 2 (selection) and Alg. 3 (expansion and backup)."""
+    b, discount = 0, search.search.discount
+    while True:
+        if tree.depth[b] >= tree.max_depth:
+            close_at_depth(tree, b, discount)
             return OK
-
-        return anneal_literally
-
-    bridge = bridge_by(mode)
-
-    @apart
-    def anneal_corrected(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
-        """From the particles before the action, where the plain update would leave too few effective."""
-        air = work.air
-        begin(air)
-        _carry_over(tree, b, air.here, work.branching.weights[0], air.chosen, rng)
-        model.write_action(air.actions, 0, int(tree.action[tree.parent[b]]))
-        for k in range(tree.observations.shape[1]):
-            air.observations[0, k] = tree.observations[b, k]
-        air.options[ladder.DEADLINE] = tree.limits[UNTIL]
-        status = bridge(model, air, 0, 1, rng.bits(62), rng)
-        if status == ladder.LATE:
-            return DEADLINE
-        if status in (BAD_LIKELIHOOD, BAD_STEP):
-            return BAD_MODEL
-        cloud, _ = sides(air)
-        if status == ladder.DEPLETED or not keep_states(model, tree, b, cloud.states, cloud.weights, len(cloud.weights)):
-            return NOT_ANNEALED
-        tree.counts[ANNEALED] += 1
-        tree.counts[STAGES] += int(air.numbers[ladder.STAGE])
-        tree.counts[EVALUATIONS] += int(air.numbers[ladder.EVALUATIONS] * len(cloud.weights))
-        return OK
-
-    return anneal_corrected
-
-
-NOT_ANNEALED = 100
-
-
-@functools.cache
-def airoas_by(evaluate: Any, by_action: bool, mode: str, full: bool, exact: bool) -> Kernel:
-    """The search as a kernel, for a kind of bounds, of annealing, of trial and of nodes."""
-    open_node, branch, anneal_leaf = open_by(evaluate, by_action), branch_by(evaluate, exact), air_by(mode)
-    literally = mode in ("own", "normal")
-
-    @apart
-    def settle(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
-        """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
-        ba, room = tree.parent[b], work.branching
-        size, most = tree.followers[ba], len(room.chosen)
-        if not has_room(tree, 0, model.n_actions, most):
-            return MEMORY
-        rng = rng.local()
-        rng.reseed(work.seed[0], tree.key[b], -2)
-        likelihoods(model, tree, ba, tree.observations, b, 1, size, room.logs)
-        ratio = weigh(tree, ba, size, room.logs[0], room.weights[0])
-        if tree.complete[ba]:
-            keep_likely(tree, b, size, room.weights[0])
-        elif literally or ratio > work.target:
-            status = anneal_leaf(model, tree, work, b, rng)
-            if status == OK:
-                set_bounds(tree, b, -math.inf, math.inf)  # those of the particles before
-            if status != NOT_ANNEALED:
-                return int(status)
-            weigh(tree, ba, size, room.logs[0], room.weights[0])
-            draw_particles(tree, b, size, room.weights[0], room.chosen, most, rng)
-        else:
-            keep_particles(tree, b, size, room.weights[0])
-        return OK
-
-    def expand(model: Any, tree: Tree, work: Annealing, b: int, rng: Any) -> int:
-        """Particles, action nodes and bounds for a leaf."""
-        if b > 0:
-            status = settle(model, tree, work, b, rng)
+        if must_end(tree, b):
+            return OK
+        fresh = tree.first_action[b] < 0
+        changed = False
+        lower, upper = tree.lower[b], tree.upper[b]
+        if fresh:
+            status = expand(tree, search, b)
             if status != OK:
                 return int(status)
-        return int(open_node(model, tree, work.branching, b, rng))
-
-    def trial(model: Any, tree: Tree, work: Annealing, rng: Any) -> int:
-        """Paper: Alg. 1 lines 2-12, with Alg. 2 (selection) and Alg. 3 (expansion and backup)."""
-        b = 0
-        while True:
-            if tree.depth[b] >= tree.limits[MOST_DEPTH]:
-                close(tree, b, model.discount)
-                return OK
-            if must_end(tree, b):
-                return OK
-            fresh = tree.first[b] < 0
-            changed = False
-            lower, upper = tree.lower[b], tree.upper[b]
-            if fresh:
-                status = expand(model, tree, work, b, rng)
-                if status != OK:
-                    return int(status)
+        ba = best_action(tree, b)
+        while tree.first_child[ba] < 0:
+            status = branch(tree, search.search, ba)
+            if status != OK:
+                return int(status)
+            refresh_bounds(tree, b)
             ba = best_action(tree, b)
-            while tree.child[ba] < 0:
-                status = branch(model, tree, work.branching, ba, rng)
-                if status != OK:
-                    return int(status)
-                take_actions(tree, b)
-                ba = best_action(tree, b)
-            if backup(tree, b, lower, upper, model.discount):
-                changed = True
-            allowed = allowed_gap(tree, tree.depth[b], model.discount)
-            if not full and fresh and (changed or tree.upper[b] - tree.lower[b] <= allowed):
-                return OK
-            b = best_child(tree, ba, allowed / model.discount, -math.inf if full else 0.0)
-            if b < 0:
-                return OK
+        if backup(tree, b, lower, upper, discount):
+            changed = True
+        allowed = allowed_gap(tree, tree.depth[b], discount)
+        if not search.full and fresh and (changed or tree.upper[b] - tree.lower[b] <= allowed):
+            return OK
+        b = best_child(tree, ba, allowed / discount, -math.inf if search.full else 0.0)
+        if b < 0:
+            return OK
 
-    search = search_by(trial)
 
-    def plan(model: Any, tree: Tree, work: Annealing, rng: Any) -> int:
-        open_node(model, tree, work.branching, 0, rng)
-        take_actions(tree, 0)
-        return int(search(model, tree, work, rng))
+run = search_by(trial)
 
-    return kernel(plan)
+
+@kernel
+def plan(tree: Tree, search: AnnealedSearch) -> int:
+    """The search; why it ended."""
+    search.search.seed = search.seed
+    open_node(tree, search.search, 0)
+    refresh_bounds(tree, 0)
+    return int(run(tree, search))

@@ -7,7 +7,6 @@ as the root sees them.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -19,36 +18,32 @@ from airoas.bounds import Bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
-from airoas.planners.bounded.expansion import same_row
-from airoas.planners.bounded.leaves import LOOK, add_values, is_legal, plan_bound, upper_bound
+from airoas.planners.bounded.expansion import are_equal
+from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
+from airoas.planners.bounded.search import CHUNK, Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
-    BRANCHES,
     DEADLINE,
-    EXPANSIONS,
     MEMORY,
-    MOST_DEPTH,
     NO_ACTION,
-    NODES,
     OK,
-    RATIO,
-    ROWS,
     Tree,
     add_action,
     add_node,
     best_action,
-    cross,
     has_room,
     is_late,
     must_end,
+    note_crossing,
     search_by,
     set_action_bounds,
+    set_actions,
     set_bounds,
     set_children,
-    set_first,
-    set_plain,
+    set_unregularised,
 )
 from airoas.planners.bounded.view import BeliefTree
+from airoas.rng import hash_key
 
 
 @dataclass(frozen=True)
@@ -76,67 +71,61 @@ class ARDESPOT(BoundedPlanner):
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self.scenarios
 
-    def make_work(self, model: Any, bounds: Bounds) -> Scenarios:
-        width = len(bounds.first_actions) + (model.n_actions if bounds.by_action else 1)
+    def make_search(self, model: Any, bounds: Bounds) -> Scenarios:
+        search = make_search(model, bounds, self.scenarios, self.scenarios, 0.0, False)
         return Scenarios(
-            bounds=bounds.data,
-            values=np.zeros(width),
-            sums=np.zeros((self.scenarios, width)),
-            states=np.zeros((self.scenarios, len(model.shapes.state.kinds))),
-            observations=np.zeros((self.scenarios + 1, len(model.shapes.observation.kinds))),
+            search=search,
+            sums=np.zeros((self.scenarios, bounds.width)),
+            after=np.zeros((self.scenarios, model.shapes.state.size)),
             groups=np.zeros(self.scenarios, np.int64),
             counts=np.zeros(self.scenarios, np.int64),
-            seed=np.zeros(1, np.int64),
-            allowed=np.ones(model.n_actions, np.bool_),
-            plans=len(bounds.first_actions),
             regularisation=float(self.regularisation),
+            allowed=search.allowed,
+            seed=0,
+            enumerates=False,
         )
 
-    def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
-        return ardespot_by(bounds.evaluate)
+    def kernel(self) -> Kernel:
+        return plan
 
     def view(self, model: Any, tree: Tree) -> BeliefTree:
         return BeliefTree(model, tree, weighted=False)
 
 
 class Scenarios(Record):
-    """What the search works in. A node's particles are scenarios: the column `weights` holds their numbers."""
+    """What the search works with. A node's particles are scenarios: the column `weights` holds their numbers."""
 
-    bounds: Any
-    values: Any
-    """[K + M] lower and upper values of one state."""
+    search: Search
     sums: Any
-    """[scenarios, K + M] their sums, for each observation."""
-    states: Any
-    """[scenarios, .]"""
-    observations: Any
-    """[scenarios, .] one of each group of equal ones."""
+    """[scenarios, K + M] of the bounds' values, for each observation."""
+    after: Any
+    """[scenarios, .] where a step led them."""
     groups: Any
-    """[scenarios] which group a scenario is in; -1 where it has ended."""
+    """[scenarios] which observation a scenario has; -1 where it has ended."""
     counts: Any
-    """[scenarios] how many are in each group."""
-    seed: Any
-    allowed: Any
-    plans: int
+    """[scenarios] how many have each observation."""
     regularisation: float
+    allowed: Any
+    seed: int
+    enumerates: bool
 
 
 def scale(tree: Tree, b: int, discount: float) -> float:
     """What a value at the node counts at the root: share of scenarios times discount^depth."""
-    return float(tree.size[b] / tree.size[0] * math.pow(discount, float(tree.depth[b])))
+    return float(tree.n_particles[b] / tree.n_particles[0] * math.pow(discount, float(tree.depth[b])))
 
 
 def excess(tree: Tree, b: int) -> float:
     """EU(b) = mu - l - share xi (mu_root - l_root). A root whose bounds have met but for rounding allows nothing more."""
-    share = tree.size[b] / tree.size[0]
+    share = tree.n_particles[b] / tree.n_particles[0]
     gap: float = max(0.0, tree.upper[0] - tree.lower[0])
-    return float(tree.upper[b] - tree.lower[b] - share * tree.limits[RATIO] * gap)
+    return float(tree.upper[b] - tree.lower[b] - share * tree.gap_ratio * gap)
 
 
 def most_excessive(tree: Tree, ba: int) -> int:
     """The child of the largest excess uncertainty; -1 where there is no child."""
     best = -1
-    for c in range(tree.child[ba], tree.child[ba] + tree.children[ba]):
+    for c in range(tree.first_child[ba], tree.first_child[ba] + tree.n_children[ba]):
         if best < 0 or excess(tree, c) > excess(tree, best):
             best = c
     return int(best)
@@ -148,41 +137,42 @@ def backup(tree: Tree, b: int, lower: float, upper: float, plain: float, discoun
     while b > 0:
         ba = tree.parent[b]
         risen, fallen = tree.lower[b] - lower, tree.upper[b] - upper
-        action_plain = tree.action_plain[ba] + discount * tree.chance[b] * (tree.plain[b] - plain)
-        b = tree.above[ba]
-        lower, upper, plain = tree.lower[b], tree.upper[b], tree.plain[b]
+        action_plain = tree.action_unregularised[ba] + discount * tree.probability[b] * (tree.unregularised[b] - plain)
+        b = tree.node[ba]
+        lower, upper, plain = tree.lower[b], tree.upper[b], tree.unregularised[b]
         set_action_bounds(tree, ba, tree.action_lower[ba] + risen, tree.action_upper[ba] + fallen)
-        set_plain(tree, b, ba, plain, action_plain)
-        take_actions(tree, b)
+        set_unregularised(tree, b, ba, plain, action_plain)
+        refresh_bounds(tree, b)
 
 
-def take_actions(tree: Tree, b: int) -> None:
+def refresh_bounds(tree: Tree, b: int) -> None:
     """Bounds of a node from those of its actions, never below the default policy's."""
     lower = upper = tree.default[b]
     plain = -math.inf
-    for ba in range(tree.first[b], tree.first[b] + tree.width[b]):
+    first = tree.first_action[b]
+    for ba in range(first, first + tree.n_actions[b]):
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
-        plain = max(plain, tree.action_plain[ba])
+        plain = max(plain, tree.action_unregularised[ba])
     set_bounds(tree, b, lower, upper)
-    set_plain(tree, b, tree.first[b], plain, tree.action_plain[tree.first[b]])
+    set_unregularised(tree, b, first, plain, tree.action_unregularised[first])
 
 
 def close_at_default(tree: Tree, b: int, discount: float) -> None:
     """Give a node up: the default policy is followed there."""
     lower, upper = tree.lower[b], tree.upper[b]
     set_bounds(tree, b, tree.default[b], tree.default[b])
-    backup(tree, b, lower, upper, tree.plain[b], discount)
+    backup(tree, b, lower, upper, tree.unregularised[b], discount)
 
 
 def is_blocked(tree: Tree, x: int, regularisation: float, discount: float) -> bool:
     """Whether an ancestor's default policy cannot be beaten by enough to pay for the nodes down to x."""
     edges = 1
-    b = tree.above[tree.parent[x]]
+    b = tree.node[tree.parent[x]]
     while b > 0:
-        if scale(tree, b, discount) * tree.plain[b] - tree.default[b] <= regularisation * edges:
+        if scale(tree, b, discount) * tree.unregularised[b] - tree.default[b] <= regularisation * edges:
             return True
-        b = tree.above[tree.parent[b]]
+        b = tree.node[tree.parent[b]]
         edges += 1
     return False
 
@@ -193,155 +183,171 @@ def prune(tree: Tree, b: int, regularisation: float, discount: float) -> bool:
     while b > 0 and is_blocked(tree, b, regularisation, discount):
         close_at_default(tree, b, discount)
         pruned = True
-        b = tree.above[tree.parent[b]]
+        b = tree.node[tree.parent[b]]
     return pruned
 
 
-@functools.cache
-def ardespot_by(evaluate: Any) -> Kernel:
-    """The search as a kernel, for a kind of bounds."""
+def set_first_bounds(tree: Tree, search: Scenarios, c: int, sums: Any) -> None:
+    """First bounds of a node from the sums over its scenarios."""
+    size, plans = tree.n_particles[c], len(search.search.first_actions)
+    lower, upper = plan_bound(sums, plans) / size, upper_bound(sums, plans) / size
+    share = scale(tree, c, search.search.discount)
+    note_crossing(tree, share * (lower - upper))
+    upper = max(lower, upper)
+    tree.default[c] = tree.lower[c] = share * lower
+    tree.upper[c] = max(share * lower, share * upper - search.regularisation)
+    tree.unregularised[c] = upper
 
-    def bound(tree: Tree, work: Scenarios, c: int, sums: Any, discount: float) -> None:
-        """First bounds of a node from the sums over its scenarios."""
-        size = tree.size[c]
-        lower, upper = plan_bound(sums, work.plans) / size, upper_bound(sums, work.plans) / size
-        share = scale(tree, c, discount)
-        cross(tree, share * (lower - upper))
-        upper = max(lower, upper)
-        tree.default[c] = tree.lower[c] = share * lower
-        tree.upper[c] = max(share * lower, share * upper - work.regularisation)
-        tree.plain[c] = upper
 
-    def simulate(model: Any, tree: Tree, work: Scenarios, b: int, a: int, rng: Any) -> tuple[int, float]:
-        """Run every scenario of a node one step: groups of equal observations (-1 where time is up), and the sum of rewards."""
-        groups, total, size = 0, 0.0, tree.size[b]
-        width = len(work.values)
-        for i in range(size):
-            if b > 0 and i % LOOK == LOOK - 1 and is_late(tree):
-                return -1, 0.0
-            row = tree.place[b] + i
-            rng.reseed(work.seed[0], int(tree.weights[row]), tree.depth[b])
-            s, r = model.step(model.read_state(tree.states, row), a, rng)
-            total += r
-            work.groups[i] = -1
-            model.write_state(work.states, i, s)
-            if not model.is_terminal(s):
-                model.write_observation(work.observations, groups, model.observe(s, a, rng))
-                g = 0
-                while g < groups and not same_row(work.observations, g, groups):
-                    g += 1
-                if g == groups:
-                    groups += 1
-                    work.counts[g] = 0
-                    for j in range(width):
-                        work.sums[g, j] = 0.0
-                work.groups[i] = g
-                work.counts[g] += 1
-                evaluate(model, work.bounds, s, rng, work.values, 0)
-                add_values(work.sums[g], 1.0, work.values, 0)
-        return groups, total
+@apart
+def simulate_scenarios(tree: Tree, search: Scenarios, ba: int) -> tuple[int, float]:
+    """Run every scenario of a node one step: groups of equal observations (-1 where time is up), and the sum of rewards."""
+    b, room = tree.node[ba], search.search
+    first, size = tree.first_particle[b], tree.n_particles[b]
+    states, numbers = tree.states[first : first + size], room.numbers[:size]
+    for i in range(size):
+        numbers[i] = int(tree.weights[first + i])
+    seed, action = hash_key(search.seed, tree.depth[b], 0), tree.actions[ba : ba + 1]
+    total = 0.0
+    for begin in range(0, size, CHUNK):
+        if b > 0 and begin > 0 and is_late(tree):
+            return -1, 0.0
+        end = min(begin + CHUNK, size)
+        rows = search.after[begin:end], room.rewards[begin:end], room.arrived[begin:end]
+        room.step(states[begin:end], room.alive[begin:end], action, seed, numbers[begin:end], *rows)
+        room.evaluate(search.after[begin:end], room.arrived[begin:end], room.values[begin:end], 0)
+        for i in range(begin, end):
+            total += room.rewards[i]
+    draws = 0
+    for i in range(size):
+        search.groups[i] = -1
+        if room.arrived[i]:
+            room.which[draws] = i
+            room.chosen[draws] = numbers[i]
+            draws += 1
+    room.observe(search.after[:size], room.which[:draws], action, seed, room.chosen[:draws], room.drawn[:draws])
+    groups = 0
+    for j in range(draws):
+        g = 0
+        while g < groups and not are_equal(room.observations, g, room.drawn, j):
+            g += 1
+        if g == groups:
+            for k in range(room.drawn.shape[1]):
+                room.observations[g, k] = room.drawn[j, k]
+            groups += 1
+            search.counts[g] = 0
+            clear(search.sums[g])
+        i = room.which[j]
+        search.groups[i] = g
+        search.counts[g] += 1
+        add_values(search.sums[g], 1.0, room.values[i])
+    return groups, total
 
-    @apart
-    def branch(model: Any, tree: Tree, work: Scenarios, ba: int, rng: Any) -> int:
-        b, a = tree.above[ba], int(tree.action[ba])
-        size = tree.size[b]
-        if not has_room(tree, size, 0, size):
-            return MEMORY
-        groups, total = simulate(model, tree, work, b, a, rng.local())
-        if groups < 0:
+
+@apart
+def branch(tree: Tree, search: Scenarios, ba: int) -> int:
+    b, room = tree.node[ba], search.search
+    size = tree.n_particles[b]
+    if not has_room(tree, size, 0, size):
+        return MEMORY
+    groups, total = simulate_scenarios(tree, search, ba)
+    if groups < 0:
+        return DEADLINE
+    first, row = tree.n_nodes, tree.n_rows
+    for g in range(groups):
+        c = add_node(tree, ba, tree.depth[b] + 1, search.counts[g] / size, 0.0, 0.0)
+        for k in range(tree.observations.shape[1]):
+            tree.observations[c, k] = room.observations[g, k]
+        tree.first_particle[c], tree.n_particles[c] = row, search.counts[g]
+        row += search.counts[g]
+        set_first_bounds(tree, search, c, search.sums[g])
+        search.counts[g] = 0
+    for i in range(size):
+        g = search.groups[i]
+        if g >= 0:
+            at = tree.first_particle[first + g] + search.counts[g]
+            search.counts[g] += 1
+            for k in range(tree.states.shape[1]):
+                tree.states[at, k] = search.after[i, k]
+            tree.weights[at] = tree.weights[tree.first_particle[b] + i]
+    tree.n_rows = row
+    rho = math.pow(room.discount, float(tree.depth[b])) * total / tree.n_particles[0] - search.regularisation
+    lower = upper = rho
+    plain = total / size
+    for c in range(first, tree.n_nodes):
+        lower += tree.lower[c]
+        upper += tree.upper[c]
+        plain += room.discount * tree.probability[c] * tree.unregularised[c]
+    tree.reward[ba] = total / size
+    set_children(tree, ba, first, tree.n_nodes - first)
+    set_action_bounds(tree, ba, lower, upper)
+    tree.action_unregularised[ba] = plain
+    tree.n_expansions += 1
+    return OK
+
+
+@apart
+def expand(tree: Tree, search: Scenarios, b: int) -> int:
+    room = search.search
+    if not has_room(tree, 0, len(room.legal), 0):
+        return MEMORY
+    find_legal(tree, room, b)
+    first = tree.n_action_nodes
+    for a in range(len(room.legal)):
+        if room.legal[a]:
+            add_action(tree, b, room.candidates, a, 0.0, 0.0)
+    count = tree.n_action_nodes - first
+    set_actions(tree, b, first, count)
+    if count == 0:
+        return NO_ACTION
+    for ba in range(first, first + count):
+        if b > 0 and is_late(tree):
             return DEADLINE
-        first, row = tree.counts[NODES], tree.counts[ROWS]
-        for g in range(groups):
-            c = add_node(tree, ba, tree.depth[b] + 1, work.counts[g] / size, 0.0, 0.0)
-            for k in range(tree.observations.shape[1]):
-                tree.observations[c, k] = work.observations[g, k]
-            tree.place[c], tree.size[c] = row, work.counts[g]
-            row += work.counts[g]
-            bound(tree, work, c, work.sums[g], model.discount)
-            work.counts[g] = 0
-        for i in range(size):
-            if work.groups[i] >= 0:
-                c = first + work.groups[i]
-                place = tree.place[c] + work.counts[work.groups[i]]
-                work.counts[work.groups[i]] += 1
-                for k in range(tree.states.shape[1]):
-                    tree.states[place, k] = work.states[i, k]
-                tree.weights[place] = tree.weights[tree.place[b] + i]
-        tree.counts[ROWS] = row
-        rho = math.pow(model.discount, float(tree.depth[b])) * total / tree.size[0] - work.regularisation
-        lower = upper = rho
-        plain = total / size
-        for c in range(first, tree.counts[NODES]):
-            lower += tree.lower[c]
-            upper += tree.upper[c]
-            plain += model.discount * tree.chance[c] * tree.plain[c]
-        tree.reward[ba] = total / size
-        set_children(tree, ba, first, tree.counts[NODES] - first)
-        set_action_bounds(tree, ba, lower, upper)
-        tree.action_plain[ba] = plain
-        tree.counts[EXPANSIONS] += 1
-        return OK
-
-    @apart
-    def expand(model: Any, tree: Tree, work: Scenarios, b: int, rng: Any) -> int:
-        if not has_room(tree, 0, model.n_actions, 0):
-            return MEMORY
-        first, count = tree.counts[BRANCHES], 0
-        for a in range(model.n_actions):
-            if is_legal(model, tree, work.allowed, b, a):
-                add_action(tree, b, a, 0.0, 0.0)
-                count += 1
-        set_first(tree, b, first, count)
-        if count == 0:
-            return NO_ACTION
-        for ba in range(first, first + count):
-            if b > 0 and is_late(tree):
-                return DEADLINE
-            status = branch(model, tree, work, ba, rng)
-            if status != OK:
-                return int(status)
-        return OK
-
-    def trial(model: Any, tree: Tree, work: Scenarios, rng: Any) -> int:
-        b = 0
-        while tree.depth[b] <= tree.limits[MOST_DEPTH] and excess(tree, b) > 0.0 and not must_end(tree, b):
-            if prune(tree, b, work.regularisation, model.discount):
-                return OK
-            if tree.first[b] < 0:
-                lower, upper, plain = tree.lower[b], tree.upper[b], tree.plain[b]
-                status = expand(model, tree, work, b, rng)
-                if status != OK:
-                    return int(status)
-                take_actions(tree, b)
-                backup(tree, b, lower, upper, plain, model.discount)
-            c = most_excessive(tree, best_action(tree, b))
-            if c < 0:
-                return OK
-            b = c
-        if tree.depth[b] > tree.limits[MOST_DEPTH]:
-            close_at_default(tree, b, model.discount)
-        return OK
-
-    search = search_by(trial)
-
-    def plan(model: Any, tree: Tree, work: Scenarios, rng: Any) -> int:
-        width = len(work.values)
-        for j in range(width):
-            work.sums[0, j] = 0.0
-        own = rng.local()
-        for i in range(tree.size[0]):
-            tree.weights[i] = i
-            own.reseed(work.seed[0], i, 0)
-            evaluate(model, work.bounds, model.read_state(tree.states, i), own, work.values, 0)
-            add_values(work.sums[0], 1.0, work.values, 0)
-        bound(tree, work, 0, work.sums[0], model.discount)
-        first = tree.upper[0]
-        status = expand(model, tree, work, 0, rng)
+        status = branch(tree, search, ba)
         if status != OK:
             return int(status)
-        take_actions(tree, 0)
-        status = search(model, tree, work, rng)
-        cross(tree, tree.lower[0] - first)  # upper bounds follow what is found below them, so that they never cross later
-        return int(status)
+    return OK
 
-    return kernel(plan)
+
+def trial(tree: Tree, search: Scenarios) -> int:
+    b, discount = 0, search.search.discount
+    while tree.depth[b] <= tree.max_depth and excess(tree, b) > 0.0 and not must_end(tree, b):
+        if prune(tree, b, search.regularisation, discount):
+            return OK
+        if tree.first_action[b] < 0:
+            lower, upper, plain = tree.lower[b], tree.upper[b], tree.unregularised[b]
+            status = expand(tree, search, b)
+            if status != OK:
+                return int(status)
+            refresh_bounds(tree, b)
+            backup(tree, b, lower, upper, plain, discount)
+        c = most_excessive(tree, best_action(tree, b))
+        if c < 0:
+            return OK
+        b = c
+    if tree.depth[b] > tree.max_depth:
+        close_at_default(tree, b, discount)
+    return OK
+
+
+run = search_by(trial)
+
+
+@kernel
+def plan(tree: Tree, search: Scenarios) -> int:
+    """The search; why it ended."""
+    room, size = search.search, tree.n_particles[0]
+    room.evaluate(tree.states[:size], room.alive[:size], room.values, 0)
+    clear(search.sums[0])
+    for i in range(size):
+        tree.weights[i] = i
+        add_values(search.sums[0], 1.0, room.values[i])
+    set_first_bounds(tree, search, 0, search.sums[0])
+    first = tree.upper[0]
+    status = expand(tree, search, 0)
+    if status != OK:
+        return int(status)
+    refresh_bounds(tree, 0)
+    status = run(tree, search)
+    note_crossing(tree, tree.lower[0] - first)  # upper bounds follow what is found below them, so that they never cross later
+    return int(status)

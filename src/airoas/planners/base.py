@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from airoas.belief.particles import Particles
-from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
+from airoas.modelling.batch import batch
 from airoas.rng import Rng
 from airoas.tables import Sheet, numbers
 
@@ -98,33 +99,27 @@ def check_budget(seconds: float | None, iterations: int | None, memory: int) -> 
         raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 2_000_000_000.")
 
 
-@kernel
-def _legal_actions(model: Any, states: Any, log_weights: Any, actions: Any) -> int:
-    alive = 0
-    for i in range(len(states)):
-        s = model.read_state(states, i)
-        if log_weights[i] > -np.inf and not model.is_terminal(s):
-            alive += 1
-            for a in range(len(actions)):
-                if actions[a] and not model.legal(s, a):
-                    actions[a] = False
-    return alive
-
-
-def legal_actions(model: Any, belief: Particles) -> tuple[np.ndarray, bool]:
-    """The actions [k] that are legal in every live particle of positive weight, and whether any particle is alive."""
-    allowed = np.ones(model.n_actions, dtype=np.bool_)
-    alive = _legal_actions(model, belief.states, belief.log_weights, allowed)
-    found = np.flatnonzero(allowed)
-    if len(found) == 0:
+def live_particles(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow."""
+    width = model.shapes.state.size
+    if belief.states.shape[1] != width:
+        remedy = "make it with Particles.sample(model, n, rng)."
+        raise OptionError(f"the belief's states have {belief.states.shape[1]} numbers, not {width}", remedy)
+    states, weights, allowed = np.array(belief.states), belief.weights, np.ones(model.n_actions, np.bool_)
+    alive = weights > 0.0
+    batch(model).inspect(states, alive, allowed)
+    weights[~alive] = 0.0
+    if model.n_actions and not allowed.any():
         raise ModelError(
             "no action is legal in every state that the belief holds possible",
             "make one action legal everywhere.",
             where=type(model).__name__,
         )
-    return found, alive > 0
+    return states, weights, allowed
 
 
-def prepare(model: Any, belief: Particles) -> None:
-    """Compile what `legal_actions` needs, so that no decision's time includes it."""
-    _legal_actions.prepare(model, belief.states, belief.log_weights, np.ones(0, dtype=np.bool_))
+def decide_terminal(allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
+    """The answer where the episode has ended in every particle: any action."""
+    actions = np.flatnonzero(allowed)
+    stats = Stats("terminal", time.perf_counter() - begun, preparation=preparation)
+    return Decision(int(actions[rng.integer(len(actions))]), 0.0, 0.0, 0.0, stats)

@@ -13,7 +13,8 @@ from airoas.bounds.find import find_plans
 from airoas.bounds.finite.point_based import write_out
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
-from airoas.planners.base import Decision, Stats, legal_actions, prepare
+from airoas.modelling.batch import batch
+from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.rng import Rng
 
 
@@ -33,10 +34,10 @@ class PBVI:
         """Compile and find the plans now."""
         if model in _plans:
             return
-        belief = Particles(np.zeros((1, len(_checked(model).shapes.state.kinds))))
-        found = find_plans(model)
-        prepare(model, belief)
-        _sum_values.prepare(model, found["values"], belief.states, belief.weights, np.zeros(len(found["first"])))
+        found = find_plans(_checked(model))
+        rows, reals = np.zeros((1, model.shapes.state.size)), np.zeros(1)
+        batch(model).inspect(rows, np.zeros(1, np.bool_), np.zeros(1, np.bool_))
+        _sum_values.prepare(model, found["values"], rows, reals, np.zeros(len(found["first"])))
         while len(_plans) >= _KEPT:
             _plans.pop(next(iter(_plans)))
         _plans[model] = found
@@ -47,19 +48,19 @@ class PBVI:
         self.prepare(model)
         found = _plans[model]
         preparation = time.perf_counter() - begun if is_new else 0.0
-        actions, alive = legal_actions(model, belief)
-        if not alive:
-            action = int(actions[rng.integer(len(actions))])
-            return Decision(action, 0.0, stats=Stats("terminal", time.perf_counter() - begun - preparation, preparation=preparation))
-        worth = np.zeros(len(found["first"]))
-        _sum_values(model, found["values"], belief.states, belief.weights, worth)
-        worth[~np.isin(found["first"], (*actions, -1))] = -np.inf
-        value = float(worth.max())
-        first = int(found["first"][worth.argmax()])
+        begun += preparation
+        states, weights, allowed = live_particles(model, belief)
+        if not weights.any():
+            return decide_terminal(allowed, rng, begun, preparation)
+        actions, values = np.flatnonzero(allowed), np.zeros(len(found["first"]))
+        _sum_values(model, found["values"], states, weights, values)
+        values[~np.isin(found["first"], (*actions, -1))] = -np.inf
+        value = float(values.max())
+        first = int(found["first"][values.argmax()])
         action = first if first >= 0 else int(actions[rng.integer(len(actions))])
         sound = bool(found["exact"])
-        notes = {"plans": len(worth), "sound": sound}
-        stats = Stats("done", time.perf_counter() - begun - preparation, preparation=preparation, notes=notes)
+        notes = {"plans": len(values), "sound": sound}
+        stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
         return Decision(action, value, lower=value if sound else float("nan"), stats=stats)
 
 
@@ -71,8 +72,7 @@ _KEPT = 8  # models
 def _sum_values(model: Any, values: Any, states: Any, weights: Any, sums: Any) -> None:
     """The value of each plan at a belief: weighted sums over its live states."""
     for i in range(len(states)):
-        s = model.read_state(states, i)
-        if weights[i] > 0.0 and not model.is_terminal(s):
-            row = values[model.index(s)]
+        if weights[i] > 0.0:
+            row = values[model.index(model.read_state(states, i))]
             for k in range(len(sums)):
                 sums[k] += weights[i] * row[k]

@@ -6,8 +6,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from airoas.belief.particles import Particles
-from airoas.planners.base import Decision, Stats, legal_actions, prepare
+from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.rng import Rng
 
 
@@ -16,11 +18,13 @@ class Random:
     """Chooses uniformly among the legal actions; a continuous action comes from the model's `sample_action`."""
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        prepare(model, belief)
         begun = time.perf_counter()
+        _, weights, allowed = live_particles(model, belief)
         if model.n_actions == 0:
             state = model.from_row("state", belief.draw(1, rng).states[0])
             return Decision(model.sample_action(state, rng), float("nan"), stats=Stats("done", time.perf_counter() - begun))
-        actions, alive = legal_actions(model, belief)
+        if not weights.any():
+            return decide_terminal(allowed, rng, begun, 0.0)
+        actions = np.flatnonzero(allowed)
         action = int(actions[rng.integer(len(actions))])
-        return Decision(action, float("nan"), stats=Stats("done" if alive else "terminal", time.perf_counter() - begun))
+        return Decision(action, float("nan"), stats=Stats("done", time.perf_counter() - begun))

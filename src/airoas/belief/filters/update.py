@@ -11,11 +11,10 @@ from airoas.belief.filters import exact
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.resampling import indices
 from airoas.belief.tempering.anneal import anneal
-from airoas.belief.tempering.moves import no_density
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.kernels import kernel
-from airoas.errors import BeliefDepleted, ModelError, OptionError
-from airoas.modelling.introspection import place
+from airoas.errors import BeliefDepleted, OptionError
+from airoas.modelling.batch import batch
 from airoas.rng import Rng
 
 METHODS = ("bootstrap", "annealed", "exact")
@@ -72,44 +71,15 @@ def update_and_tell(
 def _particle_update(
     model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str, record: list[Annealed] | None = None
 ) -> Particles | None:
-    """None where no particle explains the observation. Annealing, slow to compile, is left out where it has nothing to do."""
-    states, log_weights = np.array(belief.states), np.array(belief.log_weights)
-    if _predict_and_weigh(model, states, log_weights, model.row("action", action), model.row("observation", observation), rng):
-        problem = f"is nan or +inf for observation {observation!r}"
-        raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
-    if log_weights.max() == -np.inf:
+    """None where no particle explains the observation."""
+    try:
+        annealed = anneal(model, belief, action, observation, rng, mode="corrected" if method == "annealed" else "none")
+    except BeliefDepleted:
         return None
-    posterior = Particles(states, log_weights=log_weights)
-    if posterior.ess >= len(belief) / 2:
-        return posterior
-    if method == "annealed":
-        try:
-            annealed = anneal(model, belief, action, observation, rng, threads=1)  # one core, as a search: episodes run side by side
-        except BeliefDepleted:
-            return None
-        posterior = annealed.belief
-        if record is not None:
-            record.append(annealed)
+    if record is not None and annealed.move:
+        record.append(annealed)
+    posterior = annealed.belief
     return posterior if posterior.ess >= len(belief) / 2 else posterior.draw(len(belief), rng)
-
-
-@kernel
-def _predict_and_weigh(model: Any, states: Any, log_weights: Any, actions: Any, observations: Any, rng: Any) -> int:
-    """Simulate each particle one step and weigh the observation; how many likelihoods are no density."""
-    a = model.read_action(actions, 0)
-    o = model.read_observation(observations, 0)
-    bad = 0
-    for i in range(len(states)):
-        s = model.read_state(states, i)
-        if log_weights[i] == -np.inf or model.is_terminal(s):
-            log_weights[i] = -np.inf
-            continue
-        s2, _ = model.step(s, a, rng)
-        likelihood = model.obs_logpdf(o, s2, a)
-        bad += no_density(likelihood)
-        log_weights[i] += likelihood
-        model.write_state(states, i, s2)
-    return bad
 
 
 def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, method: str) -> tuple[Particles, str]:
@@ -119,9 +89,7 @@ def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: R
     if wide is not None:
         return wide.draw(len(belief), rng), f"no particle explained {observation!r}; {_RESCUE}x as many did. Use more particles."
     if model.is_finite:
-        states = np.empty((int(model.n_states()), belief.states.shape[1]))
-        log_weights = np.empty(len(states))
-        _consistent(model, states, log_weights, model.row("action", action), model.row("observation", observation))
+        states, log_weights = consistent_states(model, action, observation)
         if log_weights.max() > -np.inf:
             told = (
                 f"no particle explained {observation!r}; the belief restarts from all states that do. Use more particles or method='exact'."
@@ -130,12 +98,18 @@ def _rescue(model: Any, belief: Particles, action: Any, observation: Any, rng: R
     raise BeliefDepleted(belief, action, observation)
 
 
+def consistent_states(model: Any, action: Any, observation: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Every state of a finite model, weighed by the likelihood alone."""
+    states = np.empty((int(model.n_states()), model.shapes.state.size))
+    _list_states(model, states)
+    alive, functions = np.ones(len(states), np.bool_), batch(model)
+    functions.inspect(states, alive, np.zeros(0, np.bool_))
+    logs = np.empty((1, len(states)))
+    functions.log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)
+    return states, logs[0]
+
+
 @kernel
-def _consistent(model: Any, states: Any, log_weights: Any, actions: Any, observations: Any) -> None:
-    """Every state, weighed by the likelihood alone."""
-    a = model.read_action(actions, 0)
-    o = model.read_observation(observations, 0)
+def _list_states(model: Any, states: Any) -> None:
     for i in range(len(states)):
-        s = model.state(i)
-        log_weights[i] = model.obs_logpdf(o, s, a)
-        model.write_state(states, i, s)
+        model.write_state(states, i, model.state(i))

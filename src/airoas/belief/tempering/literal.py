@@ -14,14 +14,16 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.belief.tempering.ladder import BAD_LIKELIHOOD, DEPLETED
-from airoas.belief.tempering.moves import no_density
+from airoas.belief.tempering.functions import is_no_density
+from airoas.belief.tempering.moves import BAD_LIKELIHOOD
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
-from airoas.belief.tempering.temper import inefficiency, temper
-from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.belief.tempering.schedule import inefficiency, reweigh
+from airoas.belief.tempering.temper import DEPLETED
+from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.errors import BeliefDepleted, ModelError, OptionError
+from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
-from airoas.rng import Rng
+from airoas.rng import Rng, hash_key, new_stream
 
 WEIGHTS = ("likelihood", "kept", "one")
 
@@ -40,41 +42,49 @@ def anneal_literal(
         raise OptionError(f"there is no choice literal_weights={weights!r}", f"use {', '.join(WEIGHTS)}.")
     if not constant > 0.0:
         raise OptionError(f"literal_constant is {constant}", "choose it above 0.")
-    n = len(belief)
+    n, functions = len(belief), batch(model)
     work = make_printed(model, n, target, weights, constant)
-    work.states[:] = belief.states
-    work.logs[:] = belief.log_weights
-    run = _OWN if proposes(model, constant) else _NORMAL
-    status = int(run(model, work, model.row("action", action), model.row("observation", observation), rng))
+    actions, observations = model.row("action", action), model.row("observation", observation)
+    before, alive, rewards = np.array(belief.states), belief.log_weights > -np.inf, np.empty(n)
+    functions.inspect(before, alive, np.zeros(0, np.bool_))
+    functions.step(before, alive, actions, rng.bits(62), np.arange(n), work.states, rewards, alive)
+    functions.log_likelihoods(work.states, alive, observations, actions, work.likelihoods)
+    work.logs[:] = np.where(alive, belief.log_weights, -np.inf)
+    status = int(_anneal_as_printed(work, actions, observations, rng.bits(62)))
     if status == BAD_LIKELIHOOD:
         raise ModelError(
             f"is nan or +inf for observation {observation!r}", "return a finite log density, or -inf.", where=place(model, "obs_logpdf")
         )
     if status == DEPLETED:
         raise BeliefDepleted(belief, action, observation)
-    stages = int(work.numbers[STAGES])
     return Annealed(
         belief=Particles(work.states, log_weights=work.logs),
-        log_evidence=float(work.numbers[LOG_EVIDENCE]),
-        betas=work.betas[: stages + 1],
-        acceptance=work.acceptance[: max(0, stages - 1)],
-        inefficiency=(float(work.numbers[BEFORE]), float(work.numbers[AFTER])),
+        log_evidence=work.log_evidence,
+        betas=work.betas[: work.stages + 1],
+        acceptance=work.acceptance[: max(0, work.stages - 1)],
+        inefficiency=(work.before, work.after),
         move="literal",
-        evaluations=stages,
+        evaluations=work.stages,
     )
 
 
 class Printed(Record):
-    """What the printed algorithm works on, for up to N particles."""
+    """What the printed algorithm works with, for up to N particles."""
 
+    propose: Any
+    log_likelihoods: Any
     states: Any
     """[N, .] after the action."""
-    spare: Any
-    """[N, .] proposals."""
+    proposed: Any
+    """[N, .]"""
+    alive: Any
+    """[N] which of them have not ended."""
     logs: Any
     """[N] log weights: before, those of the previous belief; afterwards those of the new one."""
     likelihoods: Any
-    """[N] log p(o | s, a)."""
+    """[1, N] log p(o | s, a)."""
+    proposed_likelihoods: Any
+    """[1, N]"""
     values: Any
     """[N] weights, for a moment."""
     chosen: Any
@@ -83,24 +93,29 @@ class Printed(Record):
     """[101]"""
     acceptance: Any
     """[100]"""
-    numbers: Any
-    continuous: Any
-    """[c] which components of a state are floats."""
     target: float
     """r*, as it stands at first."""
     weights: int
     """Place in WEIGHTS."""
+    stages: int
+    log_evidence: float
+    before: float
+    after: float
+
+
+class Normal(Record):
+    """The proposal of Alg. 5 for observations in the space of the states' continuous components."""
+
+    continuous: Any
+    """[c] which components those are."""
     constant: float
-
-
-STAGES, LOG_EVIDENCE, BEFORE, AFTER, NUMBERS = range(5)  # places in `numbers`
 
 
 def proposes(model: Any, constant: float) -> bool:
     """Whether the model's own `mutate_literal` makes the proposals; refused where there is no way to make any."""
     own = bool(model.has("mutate_literal")) and constant == 1.0
     floats = sum(kind == "float" for kind in model.shapes.state.kinds)
-    if not own and floats != len(model.shapes.observation.kinds):
+    if not own and floats != model.shapes.observation.size:
         remedy = "give the model `mutate_literal` (and leave literal_constant at 1), or use mode='corrected'."
         raise OptionError("the printed proposal needs an observation in the space of states", remedy)
     return own
@@ -108,128 +123,145 @@ def proposes(model: Any, constant: float) -> bool:
 
 def make_printed(model: Any, n: int, target: float, weights: str = "likelihood", constant: float = 1.0) -> Printed:
     """Arrays for annealing n particles at a time."""
-    width = len(model.shapes.state.kinds)
+    width = model.shapes.state.size
+    rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
+    normal = Normal(continuous=np.flatnonzero(np.array(model.shapes.state.kinds) == "float"), constant=float(constant))
+    kind, owner = (_propose_own, model) if proposes(model, constant) else (_propose_normal, normal)
+    propose = kind.bind(owner, rows, flags, rows, rows, 0, rows)
+    return _printed(propose, batch(model).log_likelihoods, n, width, target, WEIGHTS.index(weights))
+
+
+def _printed(propose: Bound, log_likelihoods: Bound, n: int, width: int, target: float, weights: int) -> Printed:
     betas = np.zeros(101)
     betas[1:] = sigmoid_temperatures()
     return Printed(
-        states=np.empty((n, width)),
-        spare=np.empty((n, width)),
-        logs=np.empty(n),
-        likelihoods=np.empty(n),
-        values=np.empty(n),
-        chosen=np.empty(n, np.int64),
+        propose=propose,
+        log_likelihoods=log_likelihoods,
+        states=np.zeros((n, width)),
+        proposed=np.zeros((n, width)),
+        alive=np.zeros(n, np.bool_),
+        logs=np.zeros(n),
+        likelihoods=np.zeros((1, n)),
+        proposed_likelihoods=np.zeros((1, n)),
+        values=np.zeros(n),
+        chosen=np.zeros(n, np.int64),
         betas=betas,
         acceptance=np.zeros(100),
-        numbers=np.zeros(NUMBERS),
-        continuous=np.flatnonzero(np.array(model.shapes.state.kinds) == "float"),
         target=float(target),
-        weights=WEIGHTS.index(weights),
-        constant=float(constant),
+        weights=weights,
+        stages=0,
+        log_evidence=0.0,
+        before=0.0,
+        after=0.0,
     )
 
 
-def propose_own(
-    model: Any, states: Any, i: int, a: Any, o: Any, observations: Any, continuous: Any, constant: float, spare: Any, rng: Any
-) -> None:
+def make_unused() -> Printed:
+    """In the place of one that is not needed."""
+    rows, flags, number = np.zeros((1, 1)), np.zeros(1, np.bool_), Normal(continuous=np.zeros(0, np.int64), constant=1.0)
+    propose = _propose_normal.bind(number, rows, flags, rows, rows, 0, rows)
+    likelihoods = _no_likelihoods.bind(number, rows, flags, rows, rows, rows)
+    return _printed(propose, likelihoods, 1, 1, 2.0, 0)
+
+
+@kernel
+def _no_likelihoods(owner: Any, states: Any, alive: Any, observations: Any, actions: Any, out: Any) -> None:
+    pass
+
+
+@kernel
+def _propose_own(model: Any, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
     """The model's `mutate_literal`."""
-    model.write_state(spare, i, model.mutate_literal(model.read_state(states, i), o, a, rng))
+    a, o = model.read_action(actions, 0), model.read_observation(observations, 0)
+    own = new_stream()
+    for i in range(len(states)):
+        if alive[i]:
+            own.reseed(seed, 0, i)
+            s = model.mutate_literal(model.read_state(states, i), o, a, own)
+            model.write_state(proposed, i, s)
+            alive[i] = not model.is_terminal(s)
 
 
-def propose_normal(
-    model: Any, states: Any, i: int, a: Any, o: Any, observations: Any, continuous: Any, constant: float, spare: Any, rng: Any
-) -> None:
+@kernel
+def _propose_normal(normal: Normal, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
     """Paper: Alg. 5, a normal step of variance c |s - o|_1 in each continuous component."""
-    distance = 0.0
-    for k in range(spare.shape[1]):
-        spare[i, k] = states[i, k]
-    for k in range(len(continuous)):
-        distance += abs(states[i, continuous[k]] - observations[0, k])
-    for k in range(len(continuous)):
-        spare[i, continuous[k]] += math.sqrt(constant * distance) * rng.normal()
+    own = new_stream()
+    for i in range(len(states)):
+        own.reseed(seed, 0, i)
+        distance = 0.0
+        for k in range(states.shape[1]):
+            proposed[i, k] = states[i, k]
+        for k in range(len(normal.continuous)):
+            distance += abs(states[i, normal.continuous[k]] - observations[0, k])
+        for k in range(len(normal.continuous)):
+            proposed[i, normal.continuous[k]] += math.sqrt(normal.constant * distance) * own.normal()
 
 
-def printed_by(propose: Any) -> Any:
-    """Algorithms 4 and 5 around a proposal, for kernels; they begin with n predicted states and their likelihoods."""
-
-    def anneal_as_printed(model: Any, work: Printed, n: int, a: Any, o: Any, observations: Any, rng: Any) -> int:
-        states, spare, logs, likelihoods, betas = work.states, work.spare, work.logs, work.likelihoods, work.betas
-        numbers, values = work.numbers, work.values[:n]
-        for k in range(NUMBERS):
-            numbers[k] = 0.0
-        numbers[BEFORE] = inefficiency(logs[:n], likelihoods[:n], 1.0, values)
-        if numbers[BEFORE] == math.inf:
-            return DEPLETED
+def anneal_as_printed(work: Printed, n: int, actions: Any, observations: Any, seed: int) -> int:
+    """Algorithms 4 and 5, from n predicted states and their likelihoods."""
+    states, proposed, logs = work.states[:n], work.proposed[:n], work.logs[:n]
+    likelihoods, betas, values, alive = work.likelihoods[0][:n], work.betas, work.values[:n], work.alive[:n]
+    work.stages, work.log_evidence, work.after = 0, 0.0, 0.0
+    work.before = inefficiency(logs, likelihoods, 1.0, values)
+    if work.before == math.inf:
+        return DEPLETED
+    for i in range(n):
+        if logs[i] > -math.inf:
+            logs[i] = (logs[i] if work.weights == 1 else -math.log(n)) + (0.0 if work.weights == 2 else likelihoods[i])
+    if work.weights != 2:
+        peak, total, _ = reweigh(logs, logs, 0.0, values)
+        work.log_evidence = peak + math.log(total)
         for i in range(n):
-            if logs[i] > -math.inf:
-                logs[i] = (logs[i] if work.weights == 1 else -math.log(n)) + (0.0 if work.weights == 2 else likelihoods[i])
-        if work.weights != 2:
-            peak, total, _ = temper(logs[:n], logs[:n], 0.0, values)
-            numbers[LOG_EVIDENCE] = peak + math.log(total)
-            for i in range(n):
-                logs[i] -= numbers[LOG_EVIDENCE]
-        ratio = work.target
-        for k in range(1, len(betas)):
-            numbers[STAGES] = k
-            peak, total, _ = temper(logs[:n], likelihoods[:n], betas[k] - betas[k - 1], values)
-            numbers[LOG_EVIDENCE] += peak + math.log(total)
-            for i in range(n):  # line 5
-                dead = likelihoods[i] == -math.inf
-                logs[i] = -math.inf if dead else logs[i] + (betas[k] - betas[k - 1]) * likelihoods[i] - peak - math.log(total)
-            reached = inefficiency(logs[:n], logs[:n], 0.0, values)
-            if reached <= ratio:  # lines 6, 7
-                break
-            ratio = reached  # line 9
-            for i in range(n):
-                values[i] = math.exp(logs[i])
-            choose(values, SYSTEMATIC, rng, work.chosen[:n])  # line 11
-            for i in range(n):
-                for c in range(states.shape[1]):
-                    spare[i, c] = states[work.chosen[i], c]
-            accepted = 0
-            for i in range(n):
-                for c in range(states.shape[1]):
-                    states[i, c] = spare[i, c]
-                logs[i] = -math.log(n)
-                likelihoods[i] = model.obs_logpdf(o, model.read_state(states, i), a)
-                propose(model, states, i, a, o, observations, work.continuous, work.constant, spare, rng)  # line 12, Alg. 5
-                s = model.read_state(spare, i)
-                likelihood = model.obs_logpdf(o, s, a)
-                if no_density(likelihood):
-                    return BAD_LIKELIHOOD
-                gain = betas[k] * (likelihood - likelihoods[i])
-                if gain >= 0.0 or rng.uniform() < math.exp(gain):
-                    accepted += 1
-                    model.write_state(states, i, s)
-                    likelihoods[i] = likelihood
-            work.acceptance[k - 1] = accepted / n
-        numbers[AFTER] = inefficiency(logs[:n], logs[:n], 0.0, values)
-        return 0
-
-    return anneal_as_printed
-
-
-anneal_own, anneal_normal = printed_by(propose_own), printed_by(propose_normal)
-
-
-def _update_by(anneal_as_printed: Any) -> Kernel:
-    """Predict, then anneal."""
-
-    def update(model: Any, work: Printed, actions: Any, observations: Any, rng: Any) -> int:
-        a = model.read_action(actions, 0)
-        o = model.read_observation(observations, 0)
-        for i in range(len(work.logs)):
-            s = model.read_state(work.states, i)
-            if work.logs[i] == -math.inf or model.is_terminal(s):
-                work.logs[i] = work.likelihoods[i] = -math.inf
-                continue
-            s, _ = model.step(s, a, rng)
-            work.likelihoods[i] = model.obs_logpdf(o, s, a)
-            if no_density(work.likelihoods[i]):
+            logs[i] -= work.log_evidence
+    ratio = work.target
+    own = new_stream()
+    for k in range(1, len(betas)):
+        work.stages = k
+        peak, total, _ = reweigh(logs, likelihoods, betas[k] - betas[k - 1], values)
+        work.log_evidence += peak + math.log(total)
+        for i in range(n):  # line 5
+            dead = likelihoods[i] == -math.inf
+            logs[i] = -math.inf if dead else logs[i] + (betas[k] - betas[k - 1]) * likelihoods[i] - peak - math.log(total)
+        reached = inefficiency(logs, logs, 0.0, values)
+        if reached <= ratio:  # lines 6, 7
+            break
+        ratio = reached  # line 9
+        for i in range(n):
+            values[i] = math.exp(logs[i])
+        own.reseed(seed, 2 * k, 0)
+        choose(values, SYSTEMATIC, own, work.chosen[:n])  # line 11
+        for i in range(n):
+            values[i] = likelihoods[work.chosen[i]]
+            alive[i] = values[i] > -math.inf
+            logs[i] = -math.log(n)
+            for c in range(states.shape[1]):
+                proposed[i, c] = states[work.chosen[i], c]
+        for i in range(n):
+            likelihoods[i] = values[i]
+            for c in range(states.shape[1]):
+                states[i, c] = proposed[i, c]
+        work.propose(states, alive, actions, observations, hash_key(seed, 2 * k, 1), proposed)  # line 12, Alg. 5
+        work.log_likelihoods(proposed, alive, observations, actions, work.proposed_likelihoods)
+        accepted = 0
+        for i in range(n):
+            likelihood = work.proposed_likelihoods[0, i]
+            if is_no_density(likelihood):
                 return BAD_LIKELIHOOD
-            model.write_state(work.states, i, s)
-        return int(anneal_as_printed(model, work, len(work.logs), a, o, observations, rng))
+            gain = betas[k] * (likelihood - likelihoods[i])
+            own.reseed(seed, 2 * k + 1, i)
+            if gain >= 0.0 or own.uniform() < math.exp(gain):
+                accepted += 1
+                for c in range(states.shape[1]):
+                    states[i, c] = proposed[i, c]
+                likelihoods[i] = likelihood
+        work.acceptance[k - 1] = accepted / n
+    work.after = inefficiency(logs, logs, 0.0, values)
+    return 0
 
-    return kernel(update)
 
-
-_OWN, _NORMAL = _update_by(anneal_own), _update_by(anneal_normal)
+@kernel
+def _anneal_as_printed(work: Printed, actions: Any, observations: Any, seed: int) -> int:
+    for i in range(len(work.logs)):
+        if is_no_density(work.likelihoods[0, i]):
+            return BAD_LIKELIHOOD
+    return anneal_as_printed(work, len(work.logs), actions, observations, seed)

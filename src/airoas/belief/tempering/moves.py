@@ -1,9 +1,8 @@
-"""Moves of Metropolis-Hastings that leave a tempered posterior unchanged, one sweep over particles lo .. hi each.
+"""Moves of Metropolis-Hastings that leave a tempered posterior unchanged: one sweep over the particles each.
 
-Every sweep has the same signature and counts what it accepts, and values that are no density, in `scales.counts`. It works
-in split passes, propose all, weigh all, accept all, which the compiler can turn into vector code; proposals and their log
-acceptance ratios stand in the idle cloud. beta > 0. The target of particle i is p(state | its ancestor) L(state)^beta; for
-`ancestors_and_noise` it is the smoothed previous belief times p(noise) times L^beta, on ancestors and tapes.
+They work in split passes, propose all, weigh all, accept all, which the compiler can turn into vector code; proposals and their
+log acceptance ratios stand in the idle system of the two. For `ANCESTORS` the target is the smoothed previous belief times
+p(noise) times L^beta, on ancestors and noise records; else see `functions`.
 """
 
 from __future__ import annotations
@@ -11,253 +10,192 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from airoas.belief.tempering.cloud import (
-    ACCEPTED,
-    BAD_LIKELIHOODS,
-    BAD_STEPS,
-    CHUNK,
-    EVALUATED,
-    NOISE_ACCEPTED,
-    Cloud,
-    Scales,
-    add_normals,
-    copy_particle,
-    is_within,
-)
-from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM, tape
+from airoas.belief.tempering.functions import ACCEPTED
+from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM
+from airoas.belief.tempering.system import Proposals, System, add_normals, copy_particle, is_within, kernel_log_density
 from airoas.compiler.specialise import apart
 from airoas.compiler.vector_exp import exp
+from airoas.rng import hash_key, new_stream
+
+MOVES = ("move", "gibbs", "mutate", "ancestors", "walk", "resimulate")
+"""The model's own; Gibbs over successors; the model's proposal; a walk of the ancestor and of the noise (preconditioned
+Crank-Nicolson); a random walk of the state; a fresh simulated step."""
+OWN, GIBBS, MUTATE, ANCESTORS, WALK, RESIMULATE = range(6)
+
+OK, BAD_LIKELIHOOD, BAD_STEP = 0, 1, 2
 
 
-def accept(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool, scales: Scales, what: int, rng: Any) -> None:
-    """Take over each proposal in `spare` with the chance that its log ratio in `spare.log_weights` gives; nan is refused.
+@apart
+def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+    """One sweep of the move that was chosen; accepted proposals are counted in work.accepted and work.noise_accepted."""
+    if work.move <= GIBBS:
+        work.counts[0] = work.counts[1] = 0
+        bad = work.sweep(
+            system.ancestors, system.states, system.log_likelihoods, work.actions, work.observations, beta, seed, work.counts
+        )
+        work.accepted += work.counts[ACCEPTED]
+        work.evaluated += work.counts[1]
+        return OK if bad == 0 else BAD_LIKELIHOOD
+    if work.move == ANCESTORS:
+        return int(move_ancestors(work, system, idle, beta, seed))
+    if work.move == RESIMULATE:
+        return int(resimulate(work, system, idle, beta, seed))
+    return int(move_states(work, system, idle, beta, seed))
 
-    whole: ancestors and tapes were proposed too, not only states.
+
+@apart
+def accept(system: System, idle: System, whole: bool, seed: int) -> int:
+    """Take over each proposal in `idle` with the probability that its log ratio in `idle.log_weights` gives, nan never; how many.
+
+    whole: ancestors and records were proposed too, not only states.
     """
-    _chances(spare.log_weights[lo:hi], spare.weights[lo:hi])
-    draws = spare.log_weights[lo:hi]  # the ratios have served
-    for i in range(len(draws)):
-        draws[i] = rng.uniform()
-    scales.counts[lo // CHUNK, what] += _take_over(cloud, spare, lo, hi, whole)
-
-
-@apart
-def _chances(ratios: Any, chances: Any) -> None:
+    ratios, probabilities = idle.log_weights, idle.weights
     for i in range(len(ratios)):
-        chances[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
-
-
-@apart
-def _take_over(cloud: Cloud, spare: Cloud, lo: int, hi: int, whole: bool) -> int:
-    """How many proposals were accepted: those whose draw is below their chance."""
-    draws, chances = spare.log_weights[lo:hi], spare.weights[lo:hi]
+        probabilities[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
+    own = new_stream()
+    draws = ratios  # they have served
+    for i in range(len(draws)):
+        own.reseed(seed, 1, i)
+        draws[i] = own.uniform()
     accepted = 0
     for i in range(len(draws)):
-        accepted += int(draws[i] < chances[i])
+        accepted += int(draws[i] < probabilities[i])
     if whole:
         for i in range(len(draws)):
-            if draws[i] < chances[i]:
-                copy_particle(cloud, lo + i, spare, lo + i)
+            if draws[i] < probabilities[i]:
+                copy_particle(system, i, idle, i)
         return accepted
-    choose_new(cloud.log_likelihoods[lo:hi], spare.log_likelihoods[lo:hi], draws, chances)
-    states, proposed = cloud.states[lo:hi], spare.states[lo:hi]
+    _choose_new(system.log_likelihoods, idle.log_likelihoods, draws, probabilities)
+    states, proposed = system.states, idle.states
     for i in range(len(draws)):
         for k in range(states.shape[1]):
             stay, go = states[i, k], proposed[i, k]
-            states[i, k] = go if draws[i] < chances[i] else stay
+            states[i, k] = go if draws[i] < probabilities[i] else stay
     return accepted
 
 
-def choose_new(old: Any, new: Any, draws: Any, chances: Any) -> None:
+def _choose_new(old: Any, new: Any, draws: Any, probabilities: Any) -> None:
     """Choices instead of branches, which nobody could predict."""
     for i in range(len(old)):
         stay, go = old[i], new[i]
-        old[i] = go if draws[i] < chances[i] else stay
-
-
-def no_density(log_value: float) -> int:
-    """1 for what is not the logarithm of a density: nan and +inf."""
-    return 0 if log_value < math.inf else 1
-
-
-def likelihood_of(model: Any, o: Any, s: Any, a: Any, scales: Scales, i: int) -> float:
-    """log p(o | s, a); what is no density is counted and taken as 0, the caller raises."""
-    value: float = model.obs_logpdf(o, s, a)
-    if no_density(value) == 0:
-        return value
-    scales.counts[i // CHUNK, BAD_LIKELIHOODS] += 1
-    return -math.inf
-
-
-def own_move(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
-    """The model's own `move`."""
-    for i in range(lo, hi):
-        before = model.read_state(cloud.states, i)
-        s = model.move(before, model.read_state(cloud.ancestors, i), o, a, beta, rng)
-        if s != before:
-            scales.counts[i // CHUNK, ACCEPTED] += 1
-            model.write_state(cloud.states, i, s)
-            cloud.log_likelihoods[i] = likelihood_of(model, o, s, a, scales, i)
-
-
-def gibbs(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
-    """A draw among the successors of the ancestor, in proportion to p L^beta."""
-    for i in range(lo, hi):
-        parent = model.read_state(cloud.ancestors, i)
-        before = model.read_state(cloud.states, i)
-        chosen = before
-        likelihood = cloud.log_likelihoods[i]
-        peak = -math.inf
-        total = 0.0
-        left = 1.0
-        k = 0
-        while left > 1e-12 and k < model.n_states():
-            s, p = model.successor(parent, a, k)
-            if p > 0.0:
-                value = likelihood_of(model, o, s, a, scales, i)
-                v = math.log(p) + beta * value
-                if v > peak:  # the total is kept in units of the largest so far
-                    total *= math.exp(peak - v)
-                    peak = v
-                share = math.exp(v - peak) if v > -math.inf else 0.0
-                total += share
-                if share > 0.0 and rng.uniform() * total < share:  # keeps each with its share of the total so far
-                    chosen, likelihood = s, value
-            left -= p
-            k += 1
-        scales.counts[i // CHUNK, EVALUATED] += k
-        if chosen != before:
-            scales.counts[i // CHUNK, ACCEPTED] += 1
-            model.write_state(cloud.states, i, chosen)
-            cloud.log_likelihoods[i] = likelihood
+        old[i] = go if draws[i] < probabilities[i] else stay
 
 
 @apart
-def weigh_states(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales) -> None:
-    """Add the gain in likelihood and in the transition's density to the log ratios of proposed states."""
-    bad = bad_steps = 0
-    ancestors, states, old = cloud.ancestors[lo:hi], cloud.states[lo:hi], cloud.log_likelihoods[lo:hi]
-    proposals, new, ratios = spare.states[lo:hi], spare.log_likelihoods[lo:hi], spare.log_weights[lo:hi]
-    for i in range(len(old)):  # over slices: an index that starts at 0 is never negative, which the compiler need not look for
-        parent = model.read_state(ancestors, i)
-        proposed = model.read_state(proposals, i)
-        likelihood = model.obs_logpdf(o, proposed, a)
-        after = model.step_logpdf(proposed, parent, a)
-        before = model.step_logpdf(model.read_state(states, i), parent, a)
-        bad += no_density(likelihood)
-        bad_steps += no_density(after) + no_density(before)
-        new[i] = likelihood
-        ratios[i] += beta * (likelihood - old[i]) + (after - before)
-    scales.counts[lo // CHUNK, BAD_LIKELIHOODS] += bad
-    scales.counts[lo // CHUNK, BAD_STEPS] += bad_steps
-
-
-def mutation(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
-    """The model's `mutate` with its own ratio and the transition's."""
-    for i in range(lo, hi):
-        s = model.read_state(cloud.states, i)
-        proposed = model.mutate(s, o, a, rng)
-        model.write_state(spare.states, i, proposed)
-        spare.log_weights[i] = model.mutate_logratio(proposed, s, o, a)
-    weigh_states(model, cloud, spare, lo, hi, a, o, beta, scales)
-    accept(cloud, spare, lo, hi, False, scales, ACCEPTED, rng)
-
-
-def walk(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
-    """A random walk of the state with its ancestor fixed, by the transition's density."""
-    _copy_states(cloud, spare, lo, hi)
-    add_normals(spare.states, lo, hi, scales, scales.walk, scales.factors[0], rng)
-    weigh_states(model, cloud, spare, lo, hi, a, o, beta, scales)
-    accept(cloud, spare, lo, hi, False, scales, ACCEPTED, rng)
+def move_states(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+    """The model's `mutate`, or a random walk of the state with its ancestor fixed, by the transition's density."""
+    if work.move == MUTATE:
+        where = work.actions, work.observations
+        work.mutate(system.states, system.log_likelihoods, *where, seed, idle.states, idle.log_weights)
+    else:
+        proposals, own = work.proposals, new_stream()
+        for i in range(len(idle.log_weights)):
+            for k in range(system.states.shape[1]):
+                idle.states[i, k] = system.states[i, k]
+            idle.log_weights[i] = 0.0 if system.log_likelihoods[i] > -math.inf else -math.inf
+            own.reseed(seed, 0, i)
+            add_normals(idle.states, i, proposals, proposals.walk, proposals.walk_scale, own)
+    bad, bad_steps = work.weigh_transitions(
+        system.ancestors,
+        system.states,
+        idle.states,
+        work.actions,
+        work.observations,
+        beta,
+        system.log_likelihoods,
+        idle.log_likelihoods,
+        idle.log_weights,
+    )
+    work.accepted += accept(system, idle, False, seed)
+    work.evaluated += len(idle.log_weights)
+    return BAD_LIKELIHOOD if bad > 0 else BAD_STEP if bad_steps > 0 else OK
 
 
 @apart
-def _copy_states(cloud: Cloud, spare: Cloud, lo: int, hi: int) -> None:
-    source, target, ratios = cloud.states[lo:hi], spare.states[lo:hi], spare.log_weights[lo:hi]
-    for i in range(len(ratios)):
-        for k in range(source.shape[1]):
-            target[i, k] = source[i, k]
-        ratios[i] = 0.0
-
-
-def resimulation(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
+def resimulate(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """A fresh simulated step from the same ancestor: needs nothing but the simulator."""
-    for i in range(lo, hi):
-        s, _ = model.step(model.read_state(cloud.ancestors, i), a, rng)
-        model.write_state(spare.states, i, s)
-        spare.log_likelihoods[i] = likelihood_of(model, o, s, a, scales, i)
-        spare.log_weights[i] = beta * (spare.log_likelihoods[i] - cloud.log_likelihoods[i])
-    accept(cloud, spare, lo, hi, False, scales, ACCEPTED, rng)
+    n = len(idle.log_weights)
+    rewards, numbers = idle.weights, work.numbers
+    work.step(system.ancestors, system.alive, work.actions, seed, numbers, idle.states, rewards, idle.alive)
+    work.log_likelihoods(idle.states, idle.alive, work.observations, work.actions, work.row)
+    bad = 0
+    for i in range(n):
+        value = work.row[0, i]
+        bad += int(not value < math.inf)
+        idle.log_likelihoods[i] = value
+        idle.log_weights[i] = beta * (value - system.log_likelihoods[i]) if system.log_likelihoods[i] > -math.inf else -math.inf
+    work.accepted += accept(system, idle, False, seed)
+    work.evaluated += n
+    return OK if bad == 0 else BAD_LIKELIHOOD
 
 
-def ancestors_and_noise(
-    model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any
-) -> None:
+@apart
+def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """A walk of the ancestor with its noise replayed, then a step of the noise with the ancestor kept.
 
-    Needs the simulator and `obs_logpdf` only, and moves deterministic dynamics too. With the tape read as endless, the
+    Needs the simulator and `obs_logpdf` only, and moves deterministic dynamics too. With the record read as endless, the
     target is kernel(ancestor) p(draws) L^beta: the walk keeps the draws, the step on the noise keeps p(draws) by itself, so
     that neither needs another term however many draws a step takes. Draws that the last run did not take come anew.
     """
-    if scales.count[0] > 0:
-        for i in range(lo, hi):
-            copy_particle(spare, i, cloud, i)
-        add_normals(spare.ancestors, lo, hi, scales, scales.walk, scales.factors[0], rng)
-        for i in range(lo, hi):
-            gain = _kernel_log_density(spare, i, scales) - _kernel_log_density(cloud, i, scales)
-            spare.log_weights[i] = gain if is_within(spare.ancestors, i, scales) else -math.inf
-        _run_again(model, cloud, spare, lo, hi, a, o, beta, scales, rng)
-        accept(cloud, spare, lo, hi, True, scales, ACCEPTED, rng)
-    if len(scales.noise) > 0:
-        for i in range(lo, hi):
-            copy_particle(spare, i, cloud, i)
-            spare.log_weights[i] = 0.0
-            _step_noise(spare.tapes, i, scales, rng)
-        _run_again(model, cloud, spare, lo, hi, a, o, beta, scales, rng)
-        accept(cloud, spare, lo, hi, True, scales, NOISE_ACCEPTED, rng)
+    proposals, own = work.proposals, new_stream()
+    n = len(idle.log_weights)
+    if proposals.n_axes > 0:
+        for i in range(n):
+            copy_particle(idle, i, system, i)
+            own.reseed(seed, 2, i)
+            add_normals(idle.ancestors, i, proposals, proposals.walk, proposals.walk_scale, own)
+            gain = kernel_log_density(idle, i, proposals) - kernel_log_density(system, i, proposals)
+            idle.log_weights[i] = gain if is_within(idle.ancestors, i, proposals) else -math.inf
+        if not replay_proposals(work, system, idle, beta, hash_key(seed, 3, 0)):
+            return BAD_LIKELIHOOD
+        work.accepted += accept(system, idle, True, seed)
+    if len(proposals.noise) > 0:
+        for i in range(n):
+            copy_particle(idle, i, system, i)
+            own.reseed(seed, 4, i)
+            step_noise(idle.records, i, proposals, own)
+            idle.log_weights[i] = 0.0
+        if not replay_proposals(work, system, idle, beta, hash_key(seed, 5, 0)):
+            return BAD_LIKELIHOOD
+        work.noise_accepted += accept(system, idle, True, hash_key(seed, 6, 0))
+    return OK
 
 
-def _run_again(model: Any, cloud: Cloud, spare: Cloud, lo: int, hi: int, a: Any, o: Any, beta: float, scales: Scales, rng: Any) -> None:
-    """Run the simulator on proposed ancestors and tapes and add the gain in likelihood to their log ratios."""
-    for i in range(lo, hi):
-        ancestor = model.read_state(spare.ancestors, i)
-        if spare.log_weights[i] == -math.inf or model.is_terminal(ancestor):
-            spare.log_weights[i] = -math.inf
-            continue
-        s, _ = model.step(ancestor, a, tape(rng, spare.tapes, i))
-        model.write_state(spare.states, i, s)
-        spare.log_likelihoods[i] = likelihood_of(model, o, s, a, scales, i)
-        spare.log_weights[i] += beta * (spare.log_likelihoods[i] - cloud.log_likelihoods[i])
+def replay_proposals(work: Any, system: System, idle: System, beta: float, seed: int) -> bool:
+    """Run the simulator on proposed ancestors and records and add the gain in likelihood to their log ratios; whether all were
+    densities."""
+    for i in range(len(idle.log_weights)):
+        idle.alive[i] = idle.log_weights[i] > -math.inf and system.log_likelihoods[i] > -math.inf
+    bad = work.replay(
+        *(idle.ancestors, idle.alive, idle.records, work.actions, work.observations),
+        *(seed, idle.states, idle.log_likelihoods),
+    )
+    for i in range(len(idle.log_weights)):
+        if idle.alive[i]:
+            idle.log_weights[i] += beta * (idle.log_likelihoods[i] - system.log_likelihoods[i])
+        else:
+            idle.log_weights[i] = -math.inf
+            idle.alive[i] = system.alive[i]
+    work.evaluated += len(idle.log_weights)
+    return bool(bad == 0)
 
 
-def _kernel_log_density(cloud: Cloud, i: int, scales: Scales) -> float:
-    """-1/2 (s - c)' (K K')^-1 (s - c) of the ancestor under its smoothing kernel."""
-    y = scales.scratch[i // CHUNK, 1]
-    total = 0.0
-    for k in range(scales.count[0]):
-        x = cloud.ancestors[i, scales.axes[k]] - cloud.centres[i, scales.axes[k]]
-        for j in range(k):
-            x -= scales.kernel[k, j] * y[j]
-        y[k] = x / scales.kernel[k, k]
-        total += y[k] * y[k]
-    return -0.5 * total
-
-
-def _step_noise(tapes: Any, i: int, scales: Scales, rng: Any) -> None:
+def step_noise(records: Any, i: int, proposals: Proposals, rng: Any) -> None:
     """Move the draws that row i took, each by a step that keeps its own distribution.
 
-    A normal moves to sqrt(1 - rho^2) u + rho z, a uniform walks around the unit circle, an integer is redrawn now and then.
-    How far depends on the place alone, never on the row: the way back must be as likely.
+    A normal moves to sqrt(1 - rho^2) u + rho z (preconditioned Crank-Nicolson), a uniform walks around the unit circle, an
+    integer is redrawn now and then. How far depends on the place in the record alone, never on the row: the way back must be as
+    likely.
     """
-    for place in range(min(len(scales.noise), int(tapes[i, 0]))):
-        kind = int(tapes[i, 1 + 2 * place])
-        at = 2 + 2 * place
-        rho = min(1.0, scales.factors[1] * scales.noise[place])
+    for draw in range(min(len(proposals.noise), int(records[i, 0]))):
+        kind = int(records[i, 1 + 2 * draw])
+        at = 2 + 2 * draw
+        rho = min(1.0, proposals.noise_scale * proposals.noise[draw])
         if kind == NORMAL:
-            tapes[i, at] = math.sqrt(1.0 - rho * rho) * tapes[i, at] + rho * rng.normal()
+            records[i, at] = math.sqrt(1.0 - rho * rho) * records[i, at] + rho * rng.normal()
         elif kind == UNIFORM:
-            x = tapes[i, at] + rho * rng.normal()
+            x = records[i, at] + rho * rng.normal()
             x -= math.floor(x)
-            tapes[i, at] = x if x < 1.0 else 0.0
-        elif kind > INTEGER and rng.uniform() < min(1.0, 0.5 * scales.factors[1]):
-            tapes[i, at] = rng.integer(kind - INTEGER)
+            records[i, at] = x if x < 1.0 else 0.0
+        elif kind > INTEGER and rng.uniform() < min(1.0, 0.5 * proposals.noise_scale):
+            records[i, at] = rng.integer(kind - INTEGER)

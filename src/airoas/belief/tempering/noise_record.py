@@ -1,8 +1,8 @@
-"""A generator that remembers: the random draws of one simulated step, kept so that the step can be run again.
+"""A generator that remembers: the random draws of one simulated step, on record so that the step can be run again.
 
-A tape is a row of numbers: how many draws were taken, then for each draw its kind and its value. Reading a draw of the
-recorded kind returns the recorded value; any other draw comes fresh from the stream and is recorded. With its tape, the
-simulator is a deterministic map from a state to the next, and the tape can be moved by Metropolis-Hastings like a state.
+A noise record is a row of numbers: how many draws were taken, then for each draw its kind and its value. Reading a draw of the
+recorded kind returns the recorded value; any other draw comes fresh from the stream and is recorded. With its record, the
+simulator is a deterministic map from a state to the next, and the record can be moved by Metropolis-Hastings like a state.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def size(draws: int) -> int:
     return 1 + 2 * draws
 
 
-class Tape:
-    """A stream with memory. Inside compiled code it is a pair of pointers; `tape` makes one."""
+class RecordedRng:
+    """A stream over a noise record. Inside compiled code it is a pair of pointers; `recorded` makes one."""
 
     __slots__ = ("rng", "row")
 
@@ -60,9 +60,9 @@ class Tape:
 
     def seek(self, kind: int) -> int:
         """Take the next draw: where its value stands, the negative of where to record it, or 0 past the end."""
-        place = int(self.get(0))
-        self.set(0, place + 1)
-        at = 2 + 2 * place
+        draw = int(self.get(0))
+        self.set(0, draw + 1)
+        at = 2 + 2 * draw
         if at >= self.length():
             return 0
         if self.get(at - 1) == kind:
@@ -84,40 +84,40 @@ class Tape:
         self.row[at] = x
 
 
-def tape(rng: Any, rows: Any, i: int) -> Any:
-    """The tape in row i of an array [N, length], wound back to its beginning.
+def recorded(rng: Any, rows: Any, i: int) -> Any:
+    """The stream over the record in row i of an array [N, length], read from its beginning.
 
     Draws that the last run did not take are forgotten. To keep them would be wrong where a step may take draws of different
     kinds: what is kept of one kind and lost of another no longer has its own distribution.
     """
     forget_unused(rows, i)
-    return Tape(rng, rows[i])
+    return RecordedRng(rng, rows[i])
 
 
 def forget_unused(rows: Any, i: int) -> None:
-    """Wind row i back, with nothing recorded beyond the draws that it took."""
-    for place in range(rows.shape[1] // 2):
-        if place >= rows[i, 0]:
-            rows[i, 1 + 2 * place] = 0.0
+    """Read row i from its beginning again, with nothing recorded beyond the draws that it took."""
+    for draw in range(rows.shape[1] // 2):
+        if draw >= rows[i, 0]:
+            rows[i, 1 + 2 * draw] = 0.0
     rows[i, 0] = 0.0
 
 
 # --- the same inside compiled code ---
 
 
-class TapeType(types.Type):
-    """Numba's view of a Tape: the stream, the row and its length."""
+class RecordedRngType(types.Type):
+    """Numba's view of a RecordedRng: the stream, the row and its length."""
 
     def __init__(self) -> None:
-        super().__init__("airoas.Tape")
+        super().__init__("airoas.RecordedRng")
 
 
-tape_type = TapeType()
+recorded_type = RecordedRngType()
 _ROW = CPointer(types.float64)
 
 
-@register_model(TapeType)
-class _TapeModel(models.StructModel):
+@register_model(RecordedRngType)
+class _RecordedRngModel(models.StructModel):
     def __init__(self, manager, kind):
         super().__init__(manager, kind, [("rng", rng_type), ("row", _ROW), ("size", types.intp)])
 
@@ -126,95 +126,95 @@ class _TapeModel(models.StructModel):
 def _make(context, rng, rows, i):
     def emit(context, builder, signature, arguments):
         given = make_array(rows)(context, builder, arguments[1])
-        made = context.make_helper(builder, tape_type)
+        made = context.make_helper(builder, recorded_type)
         made.rng = arguments[0]
         made.size = builder.extract_value(given.shape, 1)
         made.row = builder.gep(given.data, [builder.mul(arguments[2], made.size)])
         return made._getvalue()
 
-    return tape_type(rng_type, rows, types.intp), emit
+    return recorded_type(rng_type, rows, types.intp), emit
 
 
 _forget_unused = register_jitable(forget_unused)
 
 
-@overload(tape)
-def _tape(rng, rows, i):
-    def wound_back(rng, rows, i):
+@overload(recorded)
+def _recorded(rng, rows, i):
+    def from_the_beginning(rng, rows, i):
         _forget_unused(rows, i)
         return _make(rng, rows, i)
 
-    return wound_back
+    return from_the_beginning
 
 
-OVERLOADED.append(tape)
+OVERLOADED.append(recorded)
 
 
 @intrinsic
-def _get(context, tape, at):
+def _get(context, record, at):
     def emit(context, builder, signature, arguments):
-        made = context.make_helper(builder, tape_type, value=arguments[0])
+        made = context.make_helper(builder, recorded_type, value=arguments[0])
         return builder.load(builder.gep(made.row, [arguments[1]]))
 
-    return types.float64(tape, types.intp), emit
+    return types.float64(record, types.intp), emit
 
 
 @intrinsic
-def _set(context, tape, at, x):
+def _set(context, record, at, x):
     def emit(context, builder, signature, arguments):
-        made = context.make_helper(builder, tape_type, value=arguments[0])
+        made = context.make_helper(builder, recorded_type, value=arguments[0])
         builder.store(arguments[2], builder.gep(made.row, [arguments[1]]))
         return context.get_dummy_value()
 
-    return types.void(tape, types.intp, types.float64), emit
+    return types.void(record, types.intp, types.float64), emit
 
 
-@overload_attribute(TapeType, "rng")
+@overload_attribute(RecordedRngType, "rng")
 def _rng(self):
     return lambda self: _stream(self)
 
 
 @intrinsic
-def _stream(context, tape):
+def _stream(context, record):
     def emit(context, builder, signature, arguments):
-        return context.make_helper(builder, tape_type, value=arguments[0]).rng
+        return context.make_helper(builder, recorded_type, value=arguments[0]).rng
 
-    return rng_type(tape), emit
+    return rng_type(record), emit
 
 
 @intrinsic
-def _size(context, tape):
+def _size(context, record):
     def emit(context, builder, signature, arguments):
-        return context.make_helper(builder, tape_type, value=arguments[0]).size
+        return context.make_helper(builder, recorded_type, value=arguments[0]).size
 
-    return types.intp(tape), emit
-
-
-overload_method(TapeType, "length")(lambda self: lambda self: _size(self))
-overload_method(TapeType, "get")(lambda self, at: lambda self, at: _get(self, at))
-overload_method(TapeType, "set")(lambda self, at, x: lambda self, at, x: _set(self, at, x))
+    return types.intp(record), emit
 
 
-@overload_method(TapeType, "uniform")
+overload_method(RecordedRngType, "length")(lambda self: lambda self: _size(self))
+overload_method(RecordedRngType, "get")(lambda self, at: lambda self, at: _get(self, at))
+overload_method(RecordedRngType, "set")(lambda self, at, x: lambda self, at, x: _set(self, at, x))
+
+
+@overload_method(RecordedRngType, "uniform")
 def _uniform(self):
-    return Tape.uniform
+    return RecordedRng.uniform
 
 
-@overload_method(TapeType, "normal")
+@overload_method(RecordedRngType, "normal")
 def _normal(self):
-    return Tape.normal
+    return RecordedRng.normal
 
 
-@overload_method(TapeType, "integer")
+@overload_method(RecordedRngType, "integer")
 def _integer(self, n: int):
-    return Tape.integer
+    return RecordedRng.integer
 
 
-@overload_method(TapeType, "seek")
+@overload_method(RecordedRngType, "seek")
 def _seek(self, kind: int):
-    return Tape.seek
+    return RecordedRng.seek
 
 
-@overload_method(TapeType, "keep")
+@overload_method(RecordedRngType, "keep")
 def _keep(self, at: int, x: float):
-    return Tape.keep
+    return RecordedRng.keep

@@ -1,7 +1,7 @@
-"""Tempering: what the weights of particles come to at a step toward the observation, and how long a step they bear.
+"""Tempered sequential Monte Carlo from a belief to its posterior: predict, then solve the increment, reweigh, resample, move.
 
-Functions over plain arrays that run inside kernels. A particle of log-likelihood -inf is dead at every positive
-temperature.
+Paper: Alg. 4. Differs: each temperature is chosen so that N/ESS reaches the target (or taken from a schedule that ends at
+1), weights are carried, and the rest L^(1 - beta) is paid when it stops early. See Del Moral, Doucet and Jasra (2006).
 """
 
 from __future__ import annotations
@@ -9,92 +9,356 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from airoas.belief.resampling import SYSTEMATIC, choose
+from airoas.belief.tempering.functions import bind_functions, is_no_density
+from airoas.belief.tempering.moves import ANCESTORS, BAD_LIKELIHOOD, BAD_STEP, MOVES, OK, sweep
+from airoas.belief.tempering.noise_record import size
+from airoas.belief.tempering.schedule import reweigh, solve_increment, take_step
+from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariance, fit_noise, smooth
+from airoas.compiler.clock import now
+from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import apart
-from airoas.compiler.vector_exp import exp
+from airoas.modelling.batch import batch
+from airoas.rng import hash_key, new_stream
 
-TOLERANCE = 0.005  # of log In_eff at the increment found
-MOST_TRIALS = 200
+# how it ended, besides the failures of a move
+PLAIN, DONE, DEPLETED, LATE = 10, 11, 12, 13
+ALIVE = 1e-300
+"""The temperature just above 0, at which only a likelihood of 0 counts."""
+MOST_STAGES = 256
+MOST_DRAWS = 64
+"""Of one simulated step that go on record; later ones are drawn afresh."""
 
-INCREMENT, TRIALS, LOW, AT_LOW, HIGH, AT_HIGH, SEARCH = range(7)  # places in `search`
+
+class Tempering(Record):
+    """A tempering: the model's functions, two particle systems, options and what comes out."""
+
+    step: Any
+    log_likelihoods: Any
+    replay: Any
+    sweep: Any
+    mutate: Any
+    weigh_transitions: Any
+    first: System
+    second: System
+    """They change places when particles are resampled; the idle one holds proposals."""
+    swapped: bool
+    """Whether the second one is in use."""
+    proposals: Proposals
+    chosen: Any
+    """[N] which particles survive."""
+    numbers: Any
+    """[N] 0, 1, .."""
+    row: Any
+    """[1, N] room for likelihoods."""
+    rewards: Any
+    """[N] room."""
+    counts: Any
+    """[2] room."""
+    schedule: Any
+    """[K] fixed temperatures, or none."""
+    betas: Any
+    """[stages + 1] temperatures visited."""
+    acceptance: Any
+    """[stages]"""
+    actions: Any
+    """[1, .]"""
+    observations: Any
+    """[1, .]"""
+    move: int
+    """Place in MOVES."""
+    target: float
+    """r*: N / ESS that one step of temperature may cause."""
+    until: float
+    """The temperature to stop at; the rest goes into the weights."""
+    repeats: int
+    """Sweeps at each temperature."""
+    resamples: bool
+    frozen: bool
+    """Whether the proposals stay as wide as they are."""
+    plain_only: bool
+    deadline: float
+    beta: float
+    stage: int
+    n_passes: int
+    """Passes that drew: each has a seed of its own."""
+    log_evidence: float
+    before: float
+    after: float
+    """N / ESS of the plain update, and at the end."""
+    evaluations: float
+    """Likelihoods, per particle."""
+    evaluated: int
+    accepted: int
+    noise_accepted: int
+    """Of the sweep at hand."""
+
+
+def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Tempering:
+    """For n particles at a time. draws: those of a step that go on record; options: fields of `Tempering`."""
+    width, layouts = model.shapes.state.size, model.shapes
+    continuous = np.flatnonzero(np.array(layouts.state.kinds) == "float")
+    c = len(continuous)
+    recorded = size(min(draws, MOST_DRAWS))
+    systems = (
+        System(
+            ancestors=np.zeros((n, width)),
+            centres=np.zeros((n, width if move == "ancestors" else 0)),
+            records=np.zeros((n, recorded)),
+            states=np.zeros((n, width)),
+            alive=np.zeros(n, np.bool_),
+            log_weights=np.zeros(n),
+            weights=np.zeros(n),
+            log_likelihoods=np.zeros(n),
+        )
+        for _ in range(2)
+    )
+    proposals = Proposals(
+        continuous=continuous,
+        axes=continuous.copy(),
+        n_axes=c,
+        kernel=np.zeros((c, c)),
+        box=np.zeros((2, c)),
+        walk=np.eye(c) * (scale or 1.0),
+        noise=np.full((recorded - 1) // 2, scale or 1.0),
+        walk_scale=1.0,
+        noise_scale=1.0,
+        mean=np.zeros(max(c, 1)),
+        z=np.zeros(max(c, 1)),
+    )
+    stages = len(schedule) or MOST_STAGES
+    chosen = {"target": 2.0, "until": 1.0, "repeats": 2, "resamples": True, "plain_only": False, "deadline": math.inf} | options
+    functions = batch(model)
+    return Tempering(
+        step=functions.step,
+        log_likelihoods=functions.log_likelihoods,
+        **bind_functions(model, move),
+        first=next(systems),
+        second=next(systems),
+        swapped=False,
+        proposals=proposals,
+        chosen=np.zeros(n, np.int64),
+        numbers=np.arange(n),
+        row=np.zeros((1, n)),
+        rewards=np.zeros(n),
+        counts=np.zeros(2, np.int64),
+        schedule=schedule,
+        betas=np.zeros(stages + 1),
+        acceptance=np.zeros(stages),
+        actions=np.zeros((1, layouts.action.size if layouts.action else 1)),
+        observations=np.zeros((1, layouts.observation.size)),
+        move=MOVES.index(move),
+        target=float(chosen["target"]),
+        until=float(chosen["until"]),
+        repeats=int(chosen["repeats"]),
+        resamples=bool(chosen["resamples"]),
+        frozen=scale is not None,
+        plain_only=bool(chosen["plain_only"]),
+        deadline=float(chosen["deadline"]),
+        beta=0.0,
+        stage=0,
+        n_passes=0,
+        log_evidence=0.0,
+        before=0.0,
+        after=0.0,
+        evaluations=0.0,
+        evaluated=0,
+        accepted=0,
+        noise_accepted=0,
+    )
+
+
+def in_use(work: Tempering) -> System:
+    return work.second if work.swapped else work.first
+
+
+def idle_one(work: Tempering) -> System:
+    return work.first if work.swapped else work.second
 
 
 @apart
-def temper(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float, float]:
-    """Fill `weights` with v / max v for v = w L^increment; log max v, their sum and the sum of their squares.
+def begin(work: Tempering) -> None:
+    """Back to the start. The particles before the action stand in first.ancestors, weighted by first.log_weights, and those of
+    positive weight are marked in first.alive."""
+    work.swapped = False
+    work.beta, work.stage, work.n_passes, work.log_evidence, work.evaluations = 0.0, 0, 0, 0.0, 0.0
+    for k in range(len(work.acceptance)):
+        work.acceptance[k] = 0.0
+    for i in range(len(work.first.records)):
+        for k in range(work.first.records.shape[1]):
+            work.first.records[i, k] = 0.0
+    proposals = work.proposals
+    proposals.walk_scale = proposals.noise_scale = 1.0
+    if not work.frozen:  # what was fitted to other particles
+        proposals.n_axes = len(proposals.continuous)
+        for k in range(len(proposals.walk)):
+            for j in range(len(proposals.walk)):
+                proposals.walk[k, j] = 1.0 if j == k else 0.0
+        for k in range(len(proposals.noise)):
+            proposals.noise[k] = 1.0
 
-    The maximum is -inf where all are dead.
-    """
-    step = float(increment)  # interpreted, a numpy number would warn of 0 * inf
-    peak = -math.inf
-    for i in range(len(log_weights)):
-        x = log_weights[i] + step * float(log_likelihoods[i])
-        peak = x if x > peak else peak  # nan, from 0 * -inf, is dead too
-    total = 0.0
-    squares = 0.0
+
+def next_seed(work: Tempering, seed: int) -> int:
+    """Of the next pass that draws."""
+    work.n_passes += 1
+    return hash_key(seed, work.n_passes, 0)
+
+
+@apart
+def predict(work: Tempering, seed: int) -> int:
+    """One step of every ancestor, its draws on record where the move needs them, and the likelihood of the observation."""
+    system = in_use(work)
+    n = len(work.chosen)
+    work.evaluations += 1.0
+    if work.move == ANCESTORS:
+        rows = system.ancestors, system.alive, system.records, work.actions, work.observations
+        return OK if work.replay(*rows, seed, system.states, system.log_likelihoods) == 0 else BAD_LIKELIHOOD
+    arrived = idle_one(work).alive
+    work.step(system.ancestors, system.alive, work.actions, seed, work.numbers, system.states, work.rewards, arrived)
+    work.log_likelihoods(system.states, arrived, work.observations, work.actions, work.row)
+    bad = 0
+    for i in range(n):
+        bad += int(is_no_density(work.row[0, i]))
+        system.log_likelihoods[i] = work.row[0, i]
+    return OK if bad == 0 else BAD_LIKELIHOOD
+
+
+@kernel
+def temper(work: Tempering, seed: int) -> int:
+    """From the particles that `begin` found to those that follow the observation; how it ended."""
+    status = predict(work, next_seed(work, seed))
+    return int(temper_prediction(work, seed)) if status == OK else status
+
+
+def temper_prediction(work: Tempering, seed: int) -> int:
+    """The same once the prediction is there."""
+    system, n = in_use(work), len(work.chosen)
+    peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, 1.0, system.weights)
     if peak == -math.inf:
-        for i in range(len(log_weights)):
-            weights[i] = 0.0
-        return peak, total, squares
-    for i in range(len(log_weights)):  # apart from the sums, so that it becomes vector code
-        weights[i] = exp(log_weights[i] + step * float(log_likelihoods[i]) - peak)
-    for i in range(len(log_weights)):
-        total += weights[i]
-        squares += weights[i] * weights[i]
-    return peak, total, squares
-
-
-def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> float:
-    """In_eff = N / ESS of the weights w L^increment, which `temper` fills in; inf if all are dead."""
-    peak, total, squares = temper(log_weights, log_likelihoods, increment, weights)
-    return math.inf if peak == -math.inf else len(log_weights) * squares / (total * total)
-
-
-@apart
-def settle(log_weights: Any, log_likelihoods: Any, increment: float, log_sum: float, weights: Any, share: float, total: float) -> None:
-    """Take the step that `temper` tried: log w + increment log L less the log of their sum; `weights` times share / total."""
-    step = float(increment)
-    for i in range(len(log_weights)):
-        x = log_weights[i] + step * float(log_likelihoods[i])
-        log_weights[i] = x - log_sum if x > -math.inf else -math.inf
-        weights[i] = weights[i] * share / total
-
-
-def begin_search(search: Any, remaining: float) -> None:
-    """Look for the increment at which In_eff reaches its target; the first to try is all that remains."""
-    for k in range(SEARCH):
-        search[k] = 0.0
-    search[INCREMENT] = search[HIGH] = remaining
+        return DEPLETED
+    work.before = work.after = n * squares / (total * total)
+    if work.before <= work.target or work.plain_only:
+        work.log_evidence = peak + math.log(total)
+        take_step(system.log_weights, system.log_likelihoods, 1.0, work.log_evidence, system.weights, total)
+        return PLAIN
+    if now() >= work.deadline:
+        return LATE
+    status = spread(work, seed)
+    if status != OK:
+        return int(status)
+    fixed = len(work.schedule) > 0
+    while work.stage < len(work.acceptance) and (work.stage < len(work.schedule) if fixed else work.beta < work.until):
+        status = next_temperature(work, fixed, seed)
+        if status != OK:
+            return int(status)
+    system = in_use(work)
+    rest = 1.0 - work.beta
+    peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, rest, system.weights)
+    if peak == -math.inf:
+        return DEPLETED
+    work.log_evidence += peak + math.log(total)
+    work.after = n * squares / (total * total)
+    take_step(system.log_weights, system.log_likelihoods, rest, peak + math.log(total), system.weights, total)
+    return DONE
 
 
 @apart
-def is_found(search: Any, ratio: float, target: float) -> bool:
-    """Whether the increment tried, at which In_eff is `ratio`, is the one; else the next to try takes its place.
+def spread(work: Tempering, seed: int) -> int:
+    """Choose the axes of the walk and smooth the previous belief over them, which predicts anew.
 
-    All that remains where In_eff stays below its target; 0 where the weights are too uneven (or too many particles dead)
-    before any increment, so that they must be resampled first. The square root of log In_eff is nearly linear in the
-    increment, which makes false position quick; bisection guards it.
+    With a given scale a walk of states takes every continuous component: axes found from the particles would not be fixed.
+    The previous belief, by contrast, is given.
     """
-    trial = int(search[TRIALS])
-    search[TRIALS] += 1
-    tried = search[INCREMENT]
-    reached, goal = math.log(ratio), math.log(target)
-    if trial == 0:
-        search[AT_HIGH] = math.sqrt(max(0.0, reached))
-        search[INCREMENT] = tried if ratio <= target else 0.0
-        return ratio <= target
-    if trial > MOST_TRIALS or (ratio >= target if trial == 1 else abs(reached - goal) <= TOLERANCE):
-        return True
-    if reached < goal:
-        search[LOW], search[AT_LOW] = tried, math.sqrt(max(0.0, reached))
+    system, proposals = in_use(work), work.proposals
+    peak = -math.inf
+    for i in range(len(work.chosen)):  # what ended before this step is gone, and counts in the evidence alone
+        peak = max(peak, system.log_weights[i])
+    total = 0.0
+    for i in range(len(work.chosen)):
+        system.weights[i] = math.exp(system.log_weights[i] - peak)
+        total += system.weights[i]
+    for i in range(len(work.chosen)):
+        system.weights[i] /= total
+    of_ancestors = work.move == ANCESTORS
+    if of_ancestors or not work.frozen:
+        choose_axes(system.ancestors if of_ancestors else system.states, system.weights, proposals)
+    fit_proposals(work)  # for want of better where the first survivors are copies of one
+    if not of_ancestors or proposals.n_axes == 0:
+        return OK
+    smooth(system, proposals, next_seed(work, seed))
+    return int(predict(work, next_seed(work, seed)))
+
+
+@apart
+def next_temperature(work: Tempering, fixed: bool, seed: int) -> int:
+    """Paper: Alg. 4 lines 4-12."""
+    system, n, beta = in_use(work), len(work.chosen), work.beta
+    remaining = work.until - beta
+    increment = (
+        work.schedule[work.stage] - beta
+        if fixed
+        else solve_increment(system.log_weights, system.log_likelihoods, remaining, work.target, system.weights)
+    )
+    peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, increment, system.weights)
+    if peak == -math.inf:
+        return DEPLETED
+    work.log_evidence += peak + math.log(total)
+    work.after = n * squares / (total * total)
+    work.beta = work.schedule[work.stage] if fixed else (work.until if increment == remaining else beta + increment)
+    work.stage += 1
+    work.betas[work.stage] = work.beta
+    if work.resamples and (not fixed or work.after > work.target):
+        own = new_stream()
+        own.reseed(next_seed(work, seed), 0, 0)
+        choose(system.weights, SYSTEMATIC, own, work.chosen)
+        idle = idle_one(work)
+        for j in range(n):
+            copy_particle(idle, j, system, work.chosen[j])
+            idle.log_weights[j] = -math.log(n)
+            idle.weights[j] = 1.0 / n
+        work.swapped = not work.swapped
     else:
-        search[HIGH], search[AT_HIGH] = tried, math.sqrt(reached)
-    low, high = search[LOW], search[HIGH]
-    if trial > 1 and high - low <= 1e-12 * high:
-        search[INCREMENT] = low if low > 0.0 else high
-        search[TRIALS] = MOST_TRIALS + 1
-        return bool(search[INCREMENT] == tried)
-    if trial % 4 == 0 or not search[AT_HIGH] < math.inf:
-        search[INCREMENT] = 0.5 * (low + high) if low > 0.0 else high / 64.0
-    else:
-        search[INCREMENT] = low + (high - low) * (math.sqrt(goal) - search[AT_LOW]) / (search[AT_HIGH] - search[AT_LOW])
-    return False
+        take_step(system.log_weights, system.log_likelihoods, increment, peak + math.log(total), system.weights, total)
+    for _ in range(work.repeats):
+        if now() >= work.deadline:
+            return LATE
+        fit_proposals(work)
+        work.accepted, work.noise_accepted, work.evaluated = 0, 0, 0
+        status = sweep(work, in_use(work), idle_one(work), max(work.beta, ALIVE), next_seed(work, seed))
+        if status != OK:
+            return int(status)
+        adapt(work)
+    return OK
+
+
+@apart
+def fit_proposals(work: Tempering) -> None:
+    """Proposals as wide as the particle system, unless they are frozen."""
+    if not work.frozen:
+        system, proposals = in_use(work), work.proposals
+        rows = system.ancestors if work.move == ANCESTORS else system.states
+        fit_covariance(rows, system.weights, proposals, proposals.walk, 2.38 / math.sqrt(max(1, proposals.n_axes)))
+        fit_noise(system.records, proposals, 2.38 / math.sqrt(max(1, len(proposals.noise))))
+
+
+@apart
+def adapt(work: Tempering) -> None:
+    """Take the counts of a sweep and tune the proposals toward 30 % accepted."""
+    n, proposals = len(work.chosen), work.proposals
+    walks = work.move != ANCESTORS or proposals.n_axes > 0
+    work.evaluations += work.evaluated / n
+    walked, stepped = work.accepted / n, work.noise_accepted / n
+    work.acceptance[work.stage - 1] += (walked if walks else stepped) / work.repeats
+    if not work.frozen:
+        proposals.walk_scale = tuned(proposals.walk_scale, walked)
+        proposals.noise_scale = tuned(proposals.noise_scale, stepped)
+
+
+def tuned(scale: float, accepted: float) -> float:
+    change = math.exp(0.7 * (accepted - 0.3) / 0.3)
+    return min(3.0, max(1e-3, scale * min(1.5, max(0.5, change))))
+
+
+__all__ = ["BAD_LIKELIHOOD", "BAD_STEP", "DEPLETED", "DONE", "LATE", "PLAIN", "Tempering", "begin", "make_tempering", "temper"]

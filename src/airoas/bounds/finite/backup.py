@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from airoas.bounds.part import ILLEGAL
+from airoas.bounds.sides import ILLEGAL
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import apart
 

@@ -7,16 +7,16 @@ ever. Nothing here is proved: the grid is coarse and its box ends somewhere.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.grid import MOST_AXES, MOST_PLANS, Grid, Values, component_of, draws, interpolation, locator
-from airoas.bounds.part import ILLEGAL, over_states
-from airoas.compiler.kernels import Kernel, Record, kernel
-from airoas.rng import stream
+from airoas.bounds.learned.grid import MOST_AXES, MOST_PLANS, Grid, draws, interpolation, locate, set_point
+from airoas.bounds.sides import ILLEGAL
+from airoas.compiler.kernels import Record, kernel
+from airoas.modelling.batch import Simulator, batch
+from airoas.rng import hash_key, stream
 
 _LONGEST = 20  # steps of the first action of a plan
 _WORK = 60_000_000  # steps looked up for plans
@@ -48,10 +48,15 @@ def estimate(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], 
         strides=np.array([grid.size[1] * grid.size[2], grid.size[2], 1], dtype=np.int64),
     )
     tell(f"stepping {points} grid points")
-    _step_all(len(model.shapes.state.kinds))(model, grid, visited[len(visited) // 2 :][:1].copy(), stepped, stream(0, "grid"))
+    states = np.repeat(visited[len(visited) // 2 :][:1], points, axis=0)  # one of them, for the components that never vary
+    alive, room = np.ones(points, np.bool_), (np.zeros_like(states), np.zeros(points), np.zeros(points, np.bool_))
+    _set_points(grid, states)
+    batch(model).inspect(states, alive, np.zeros(0, np.bool_))
+    actions = np.arange(actions, dtype=np.float64)[:, None].copy()
+    _step_all(batch(model).simulator, grid, states, alive, actions, stepped, stream(0, "grid").bits(62), np.arange(points), *room)
     small = 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
     tell("iterating values")
-    q = np.zeros((points, actions))
+    q = np.zeros((points, model.n_actions))
     _iterate(stepped, model.discount, small, np.zeros(points), q)
     tell("iterating plans")
     plans, first = _plans(model, grid, visited, stepped, small)
@@ -65,12 +70,12 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
     if not always:
         return np.full((points, 1), min(0.0, float(stepped.rewards.min())) / (1.0 - discount)), (-1,)
     some = visited[:: max(1, len(visited) // 400)].copy()
-    over = over_states(interpolation(visited.shape[1]))
+    alive = np.ones(len(some), np.bool_)
 
-    def worth(values: np.ndarray) -> np.ndarray:
-        found = np.zeros(len(some))
-        over(model, Values(grid=grid, values=np.ascontiguousarray(values[:, None])), some, found, stream(0))
-        return found
+    def value_at(values: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(some), 1))
+        interpolation(grid, values[:, None])(some, alive, found, 0)
+        return found[:, 0]
 
     def after(a: int, times: int, values: np.ndarray) -> np.ndarray:
         """The values of `a` so many times and then what has these values."""
@@ -83,7 +88,7 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
     for a in always:
         _repeat(stepped, a, discount, small, repeated[a])
     candidates = [(a, 0, a) for a in always]
-    worths = [worth(repeated[a]) for a in always]
+    worths = [value_at(repeated[a]) for a in always]
     last = sorted(always, key=lambda b: -float(np.maximum(worths[always.index(b)], 0.0).sum()))  # what pays somewhere comes last in a plan
     pairs = [(a, b) for b in last for a in always if a != b][: max(1, _WORK // (_LONGEST * stepped.rows[:, 0].size))]
     for a, b in pairs:
@@ -91,7 +96,7 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
         for times in range(1, _LONGEST + 1):
             values = after(a, 1, values)
             candidates.append((a, times, b))
-            worths.append(worth(values))
+            worths.append(value_at(values))
     chosen = [candidates[k] for k in best_together(np.array(worths))]
     return np.stack([after(a, times, repeated[b]) for a, times, b in chosen], axis=1), tuple(a for a, _, _ in chosen)
 
@@ -109,38 +114,45 @@ def best_together(worths: np.ndarray) -> list[int]:
     return chosen
 
 
-@functools.cache
-def _step_all(size: int) -> Kernel:
-    locate = locator(component_of(size))
+@kernel
+def _set_points(grid: Grid, states: Any) -> None:
+    for point in range(len(states)):
+        set_point(grid, point, states, point)
 
-    def step_all(model: Any, grid: Grid, row: Any, stepped: Stepped, rng: Any) -> None:
-        """Step every point with every action. row [1, dim]: a state, for the components that never vary."""
-        n = stepped.rows.shape[2]
-        for point in range(len(stepped.rewards)):
-            rest = point
-            for k in range(2, -1, -1):
-                if grid.size[k] > 1:
-                    row[0, grid.axes[k]] = grid.low[k] + (rest % grid.size[k]) * grid.spacing[k]
-                rest //= grid.size[k]
-            for k in range(len(grid.whole) - 1, -1, -1):
-                row[0, grid.whole[k]] = grid.least[k] + rest % grid.count[k]
-                rest //= grid.count[k]
-            s = model.read_state(row, 0)
-            ended = model.is_terminal(s)
-            for a in range(stepped.rewards.shape[1]):
-                stepped.blocked[point, a] = not ended and not model.legal(s, a)
-                for d in range(n):
-                    stepped.rows[point, a, d] = -1
-                    if not ended and not stepped.blocked[point, a]:
-                        s2, reward = model.step(s, a, rng)
-                        stepped.rewards[point, a] += reward / n
-                        if not model.is_terminal(s2):
-                            stepped.rows[point, a, d], f, g, h = locate(grid, s2)
-                            stepped.beyond[point, a, d, 0] = f
-                            stepped.beyond[point, a, d, 1] = g
-                            stepped.beyond[point, a, d, 2] = h
 
-    return kernel(step_all)
+@kernel
+def _step_all(
+    simulator: Simulator,
+    grid: Grid,
+    states: Any,
+    alive: Any,
+    actions: Any,
+    stepped: Stepped,
+    seed: int,
+    numbers: Any,
+    after: Any,
+    rewards: Any,
+    arrived: Any,
+) -> None:
+    """Step every point with every action."""
+    n = stepped.rows.shape[2]
+    allowed = arrived  # for a moment
+    for a in range(len(actions)):
+        action = actions[a : a + 1]
+        for d in range(n):
+            simulator.permits(states, alive, action, allowed)
+            if d == 0:
+                for point in range(len(states)):
+                    stepped.blocked[point, a] = alive[point] and not allowed[point]
+            simulator.step(states, allowed, action, hash_key(seed, a, d), numbers, after, rewards, arrived)
+            for point in range(len(states)):
+                stepped.rewards[point, a] += rewards[point] / n
+                stepped.rows[point, a, d] = -1
+                if arrived[point]:
+                    stepped.rows[point, a, d], f, g, h = locate(grid, after, point)
+                    stepped.beyond[point, a, d, 0] = f
+                    stepped.beyond[point, a, d, 1] = g
+                    stepped.beyond[point, a, d, 2] = h
 
 
 def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -> float:

@@ -7,13 +7,12 @@ learned there, so that nothing looked up lies beyond what was seen, whatever the
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from airoas.compiler.kernels import Record, kernel
-from airoas.compiler.specialise import define
+from airoas.bounds.sides import bind
+from airoas.compiler.kernels import Bound, Record, kernel
 
 TREES = 2
 _CUTS = 12  # tried at a node
@@ -113,15 +112,20 @@ def _grow(forest: Forest, states: Any, targets: Any, fewest: int, order: Any, wa
     return nodes
 
 
+def leaf_of(forest: Forest, states: Any, i: int, tree: int) -> int:
+    """Where row i ends in a tree."""
+    node = forest.roots[tree]
+    while forest.child[node] >= 0:
+        node = forest.child[node] + (0 if along(states, i, forest.first[node], forest.second[node]) < forest.cut[node] else 1)
+    return int(node)
+
+
 @kernel
 def find_leaves(forest: Forest, states: Any, leaves: Any) -> None:
     """leaves [n, TREES]: where each row ends in each tree."""
     for i in range(len(states)):
         for tree in range(len(forest.roots)):
-            node = forest.roots[tree]
-            while forest.child[node] >= 0:
-                node = forest.child[node] + (0 if along(states, i, forest.first[node], forest.second[node]) < forest.cut[node] else 1)
-            leaves[i, tree] = node
+            leaves[i, tree] = leaf_of(forest, states, i, tree)
 
 
 @kernel
@@ -143,22 +147,20 @@ def learn(forest: Forest, leaves: Any, targets: Any, counts: Any) -> None:
                 forest.values[node, j] /= counts[node]
 
 
-@functools.cache
-def lookup(size: int) -> Any:
-    """An `evaluate` for states of so many components."""
-    lines = "".join(f"    if k == {k}:\n        return float(s[{k}])\n" for k in range(size))
-    component = define(f"def component(s, k):\n{lines}    return 0.0\n", "component")
-
-    def look_up(model: Any, data: Forest, s: Any, rng: Any, out: Any, at: int) -> None:
-        width = data.values.shape[1]
+@kernel
+def _look_up(forest: Forest, states: Any, alive: Any, out: Any, at: int) -> None:
+    width = forest.values.shape[1]
+    for i in range(len(states)):
+        if not alive[i]:
+            continue
         for j in range(width):
-            out[at + j] = 0.0
-        for tree in range(len(data.roots)):
-            node = data.roots[tree]
-            while data.child[node] >= 0:
-                x = component(s, data.first[node]) - component(s, data.second[node])
-                node = data.child[node] + (0 if x < data.cut[node] else 1)
+            out[i, at + j] = 0.0
+        for tree in range(len(forest.roots)):
+            node = leaf_of(forest, states, i, tree)
             for j in range(width):
-                out[at + j] += data.values[node, j]
+                out[i, at + j] += forest.values[node, j]
 
-    return look_up
+
+def lookup(forest: Forest) -> Bound:
+    """An `evaluate` that looks states up in the forest."""
+    return bind(_look_up, forest)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from typing import Any
 
 import numpy as np
 
-from airoas.compiler.kernels import Record, kernel
-from airoas.compiler.specialise import define
+from airoas.bounds.learned.walks import is_random, walk
+from airoas.bounds.sides import bind
+from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.rng import stream
 
 MOST_AXES = 3
@@ -52,9 +51,7 @@ class Values(Record):
 def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
     """The grid over where random actions lead, and the states that they led to [n, dim]; None where it would be too large."""
     kinds = model.shapes.state.kinds
-    steps = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
-    visited = np.zeros((_WALKS * steps, len(kinds)))
-    visited = visited[: _walk(model, visited, _WALKS, steps, stream(0, "box"))]
+    visited = walk(model, _WALKS, 1, 1.0, stream(0, "box"))
     if len(visited) == 0:
         return None
     low, high = np.quantile(visited, (0.002, 0.998), axis=0)
@@ -87,21 +84,13 @@ def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
 
 def draws(model: Any, visited: np.ndarray) -> int:
     """How many steps to simulate at each point: 1 where they are certain, as far as trying shows."""
-    some = visited[:: max(1, len(visited) // 200)].copy()
-    return DRAWS if _is_random(model, some, np.zeros((2, visited.shape[1])), stream(0, "draws")) else 1
+    return DRAWS if is_random(model, visited) else 1
 
 
 # --- where a state lies ---
 
 
-@functools.cache
-def component_of(size: int) -> Any:
-    """component(s, k): number k of a state. Compiled code indexes tuples of mixed kinds by constants only."""
-    lines = "".join(f"    if k == {k}:\n        return float(s[{k}])\n" for k in range(size - 1))
-    return define(f"def component(s, k):\n{lines}    return float(s[{size - 1}])\n", "component")
-
-
-def _place(x: float, low: float, spacing: float, size: int) -> tuple[int, float]:
+def _below(x: float, low: float, spacing: float, size: int) -> tuple[int, float]:
     """The point below x on an axis, and how far x is beyond it, in spacings."""
     u = (x - low) / spacing
     if size == 1 or not u > 0.0:
@@ -112,33 +101,40 @@ def _place(x: float, low: float, spacing: float, size: int) -> tuple[int, float]
     return i, u - i
 
 
-@functools.cache
-def locator(component: Any) -> Any:
-    def locate(grid: Grid, s: Any) -> tuple[int, float, float, float]:
-        """The table's row below s, and the three ways beyond it."""
-        block = 0
-        for k in range(len(grid.whole)):
-            n = int(component(s, grid.whole[k])) - grid.least[k]
-            block = block * grid.count[k] + max(0, min(n, grid.count[k] - 1))
-        i, f = _place(component(s, grid.axes[0]), grid.low[0], grid.spacing[0], grid.size[0])
-        j, g = _place(component(s, grid.axes[1]), grid.low[1], grid.spacing[1], grid.size[1])
-        k, h = _place(component(s, grid.axes[2]), grid.low[2], grid.spacing[2], grid.size[2])
-        return ((block * grid.size[0] + i) * grid.size[1] + j) * grid.size[2] + k, f, g, h
-
-    return locate
+def locate(grid: Grid, states: Any, row: int) -> tuple[int, float, float, float]:
+    """The table's row below a state, and the three ways beyond it."""
+    block = 0
+    for k in range(len(grid.whole)):
+        n = int(states[row, grid.whole[k]]) - grid.least[k]
+        block = block * grid.count[k] + max(0, min(n, grid.count[k] - 1))
+    i, f = _below(states[row, grid.axes[0]], grid.low[0], grid.spacing[0], grid.size[0])
+    j, g = _below(states[row, grid.axes[1]], grid.low[1], grid.spacing[1], grid.size[1])
+    k, h = _below(states[row, grid.axes[2]], grid.low[2], grid.spacing[2], grid.size[2])
+    return ((block * grid.size[0] + i) * grid.size[1] + j) * grid.size[2] + k, f, g, h
 
 
-@functools.cache
-def interpolation(size: int) -> Any:
-    """An `evaluate` for states of so many components."""
-    locate = locator(component_of(size))
+def set_point(grid: Grid, point: int, states: Any, row: int) -> None:
+    """Write a point of the grid into the components that vary."""
+    rest = point
+    for k in range(2, -1, -1):
+        if grid.size[k] > 1:
+            states[row, grid.axes[k]] = grid.low[k] + (rest % grid.size[k]) * grid.spacing[k]
+        rest //= grid.size[k]
+    for k in range(len(grid.whole) - 1, -1, -1):
+        states[row, grid.whole[k]] = grid.least[k] + rest % grid.count[k]
+        rest //= grid.count[k]
 
-    def interpolate(model: Any, data: Values, s: Any, rng: Any, out: Any, at: int) -> None:
-        values, grid = data.values, data.grid
-        row, f, g, h = locate(grid, s)
-        width = values.shape[1]
+
+@kernel
+def _interpolate(data: Values, states: Any, alive: Any, out: Any, at: int) -> None:
+    values, grid = data.values, data.grid
+    width = values.shape[1]
+    for i in range(len(states)):
+        if not alive[i]:
+            continue
+        row, f, g, h = locate(grid, states, i)
         for column in range(width):
-            out[at + column] = 0.0
+            out[i, at + column] = 0.0
         for corner in range(8):
             weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
             if weight > 0.0:
@@ -150,43 +146,9 @@ def interpolation(size: int) -> Any:
                 if corner & 4:
                     here += 1
                 for column in range(width):
-                    out[at + column] += weight * values[here, column]
-
-    return interpolate
+                    out[i, at + column] += weight * values[here, column]
 
 
-# --- simulation ---
-
-
-@kernel
-def _walk(model: Any, visited: Any, walks: int, steps: int, rng: Any) -> int:
-    """Store the states before the end that random actions lead to; how many."""
-    count = 0
-    for _ in range(walks):
-        s = model.initial(rng)
-        for _ in range(steps):
-            if model.is_terminal(s):
-                break
-            model.write_state(visited, count, s)
-            count += 1
-            a = rng.integer(model.n_actions)
-            if model.legal(s, a):
-                s2, _ = model.step(s, a, rng)
-                if not model.is_terminal(s2):  # an early end would hide where other actions lead
-                    s = s2
-    return count
-
-
-@kernel
-def _is_random(model: Any, states: Any, rows: Any, rng: Any) -> bool:
-    for i in range(len(states)):
-        s = model.read_state(states, i)
-        for a in range(model.n_actions):
-            s2, first = model.step(s, a, rng)
-            s3, second = model.step(s, a, rng)
-            model.write_state(rows, 0, s2)
-            model.write_state(rows, 1, s3)
-            for k in range(rows.shape[1]):
-                if rows[0, k] != rows[1, k] or first != second:
-                    return True
-    return False
+def interpolation(grid: Grid, values: np.ndarray) -> Bound:
+    """An `evaluate` that interpolates values [points, width]."""
+    return bind(_interpolate, Values(grid=grid, values=np.ascontiguousarray(values)))

@@ -8,7 +8,6 @@ is taken off the lower values and added to the upper ones. Nothing here is prove
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +17,11 @@ import numpy as np
 from airoas.bounds.learned.fitted import best_together
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup
 from airoas.bounds.learned.grid import draws
-from airoas.bounds.part import ILLEGAL, Part, over_states
-from airoas.compiler.kernels import Kernel, Record, kernel, mode
-from airoas.rng import stream
+from airoas.bounds.learned.walks import horizon, walk
+from airoas.bounds.sides import ILLEGAL, Side
+from airoas.compiler.kernels import Bound, Record, kernel, mode
+from airoas.modelling.batch import Simulator, batch
+from airoas.rng import hash_key, stream
 
 POLICY = -1
 """Instead of an action: those of `rollout_action`."""
@@ -53,11 +54,11 @@ def estimate(model: Any, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
     }
 
 
-def parts(model: Any, arrays: dict[str, np.ndarray]) -> tuple[Part, Part]:
+def parts(model: Any, arrays: dict[str, np.ndarray]) -> tuple[Side, Side]:
     """The lower and the upper bound that `estimate` found."""
-    look_up, first = lookup(len(model.shapes.state.kinds)), tuple(int(a) for a in arrays["first"])
-    below, above = (_forest(arrays, f"{side} ") for side in ("plans", "values"))
-    return Part("simulated plans", look_up, below, len(first), first, False), Part("simulated mdp", look_up, above, 1, (), False)
+    first = tuple(int(a) for a in arrays["first"])
+    below, above = (lookup(_forest(arrays, f"{side} ")) for side in ("plans", "values"))
+    return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False)
 
 
 def estimate_rollouts(model: Any) -> dict[str, np.ndarray]:
@@ -65,9 +66,9 @@ def estimate_rollouts(model: Any) -> dict[str, np.ndarray]:
     return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)])
 
 
-def rollouts(model: Any, arrays: dict[str, np.ndarray]) -> Part:
+def rollouts(model: Any, arrays: dict[str, np.ndarray]) -> Side:
     """The lower bound that `estimate_rollouts` found."""
-    return Part("rollout", lookup(len(model.shapes.state.kinds)), _forest(arrays, ""), 1, (-1,), sound=False)
+    return Side("rollout", lookup(_forest(arrays, "")), 1, (-1,), sound=False)
 
 
 def _forest(arrays: dict[str, np.ndarray], prefix: str) -> Forest:
@@ -76,38 +77,16 @@ def _forest(arrays: dict[str, np.ndarray], prefix: str) -> Forest:
 
 def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
     """States [n, dim] before the end, a few of each of many walks: the first ones, and where random actions lead."""
-    steps = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
-    states = np.zeros((min(most, max(_FEWEST, most // _thrift())), len(model.shapes.state.kinds)))
-    return states[: _walk(model, states, steps, _KEPT / steps, stream(0, key))]
+    wanted = min(most, max(_FEWEST, most // _thrift()))
+    keep = _KEPT / horizon(model)
+    walks = math.ceil(wanted / max(1.0, _KEPT))
+    found = walk(model, walks, 4, min(1.0, keep), stream(0, key))
+    return found[np.linspace(0, len(found) - 1, min(wanted, len(found))).astype(np.int64)] if len(found) else found
 
 
 def _thrift() -> int:
     """By how much less is simulated where that is slow. (A model that compiles is learned from compiled; see `store.learned`.)"""
     return 100 if mode() == "interpreted" else 1
-
-
-@kernel
-def _walk(model: Any, states: Any, steps: int, share: float, rng: Any) -> int:
-    """Walk until the rows are full: how many are. An action is repeated for a while, which leads farther."""
-    count, a, again = 0, 0, 0
-    for _ in range(len(states)):
-        s = model.initial(rng)
-        for t in range(steps):
-            if model.is_terminal(s):
-                break
-            if t == 0 or rng.uniform() < share:
-                model.write_state(states, count, s)
-                count += 1
-                if count == len(states):
-                    return count
-            if again == 0:
-                a, again = rng.integer(model.n_actions), 1 + rng.integer(4)
-            again -= 1
-            if model.legal(s, a):
-                s2, _ = model.step(s, a, rng)
-                if not model.is_terminal(s2):  # an early end would hide where other actions lead
-                    s = s2
-    return count
 
 
 # --- the fully observable problem ---
@@ -128,7 +107,8 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = Stepped(rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_))
-    _step_all(model, states, stepped, stream(0, "steps"))
+    room = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
+    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *room)
     small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
     values = np.zeros((n, 1))
     _backup(stepped, model.discount, np.zeros((1, 1)), np.zeros((n * actions * d, 1), np.int64), values)
@@ -143,56 +123,113 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
                 break
     most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
-    earned, found = np.zeros(len(tested)), np.zeros(len(tested))
-    _follow_by(lookup(dim))(model, forest, tested, _steps(model), earned, np.zeros(1), stream(0, "greedy"))
-    over_states(lookup(dim))(model, forest, tested, found, stream(0))
-    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - found) ** 2)))
+    found, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
+    earned = follow_greedily(model, lookup(forest), tested)
+    lookup(forest)(tested, alive, found, 0)
+    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - found[:, 0]) ** 2)))
 
 
-@functools.cache
-def _follow_by(look_up: Any) -> Kernel:
-    """What the best action by the forest earns from states, again and again: a value that is too low shows here."""
+def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
+    """[n] what the best action by a value of states earns from states, the mean of some runs: a value that is too low shows here."""
+    n, width = _RUNS * len(states), states.shape[1]
+    rows = np.repeat(states, _RUNS, axis=0)
+    work = Greedy(
+        value=value,
+        simulator=batch(model).simulator,
+        actions=action_rows(model),
+        states=rows,
+        after=np.zeros((n, width)),
+        alive=np.ones(n, np.bool_),
+        arrived=np.zeros(n, np.bool_),
+        allowed=np.zeros(n, np.bool_),
+        rewards=np.zeros(n),
+        values=np.zeros((n, 1)),
+        best=np.zeros((n, 1)),
+        most=np.zeros(n),
+        numbers=np.arange(n),
+        earned=np.zeros(n),
+    )
+    _follow(work, _steps(model), stream(0, "greedy").bits(62))
+    earned: np.ndarray = work.earned.reshape(len(states), _RUNS).mean(axis=1)
+    return earned
 
-    def follow(model: Any, forest: Forest, states: Any, steps: int, earned: Any, ahead: Any, rng: Any) -> None:
-        for i in range(len(states)):
-            for _ in range(_RUNS):
-                s = model.read_state(states, i)
-                factor = 1.0
-                for _ in range(steps):
-                    if model.is_terminal(s):
-                        break
-                    best, most = -1, -math.inf
-                    for a in range(model.n_actions):
-                        if model.legal(s, a):
-                            s2, value = model.step(s, a, rng)
-                            if not model.is_terminal(s2):
-                                look_up(model, forest, s2, rng, ahead, 0)
-                                value += model.discount * ahead[0]
-                            if value > most:
-                                best, most = a, value
-                    if best < 0:
-                        break
-                    s, reward = model.step(s, best, rng)
-                    earned[i] += factor * reward / _RUNS
-                    factor *= model.discount
 
-    return kernel(follow)
+def action_rows(model: Any) -> np.ndarray:
+    """[A, 1] every action."""
+    return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
+
+
+class Greedy(Record):
+    """n states that follow a value side by side."""
+
+    value: Any
+    simulator: Simulator
+    actions: Any
+    states: Any
+    after: Any
+    alive: Any
+    arrived: Any
+    allowed: Any
+    rewards: Any
+    values: Any
+    best: Any
+    most: Any
+    numbers: Any
+    earned: Any
 
 
 @kernel
-def _step_all(model: Any, states: Any, stepped: Stepped, rng: Any) -> None:
-    n, actions, draws = stepped.ended.shape
-    for i in range(n):
-        s = model.read_state(states, i)
-        for a in range(actions):
-            if not model.legal(s, a):
-                stepped.rewards[i, a] = ILLEGAL
-                continue
-            for d in range(draws):
-                s2, reward = model.step(s, a, rng)
-                stepped.rewards[i, a] += reward / draws
-                stepped.ended[i, a, d] = model.is_terminal(s2)
-                model.write_state(stepped.after, (i * actions + a) * draws + d, s2)
+def _follow(work: Greedy, steps: int, seed: int) -> None:
+    simulator, states, alive = work.simulator, work.states, work.alive
+    factor = 1.0
+    for t in range(steps):
+        for i in range(len(states)):
+            work.most[i] = -math.inf
+        for a in range(len(work.actions)):
+            action = work.actions[a : a + 1]
+            simulator.permits(states, alive, action, work.allowed)
+            simulator.step(states, work.allowed, action, hash_key(seed, t, a), work.numbers, work.after, work.rewards, work.arrived)
+            work.value(work.after, work.arrived, work.values, 0)
+            for i in range(len(states)):
+                value = work.rewards[i] + (simulator.discount * work.values[i, 0] if work.arrived[i] else 0.0)
+                if work.allowed[i] and value > work.most[i]:
+                    work.most[i], work.best[i, 0] = value, a
+        for i in range(len(states)):
+            alive[i] = alive[i] and work.most[i] > -math.inf
+        simulator.step(states, alive, work.best, hash_key(seed, t, -1), work.numbers, states, work.rewards, alive)
+        for i in range(len(states)):
+            work.earned[i] += factor * work.rewards[i]
+        factor *= simulator.discount
+
+
+@kernel
+def _step_all(
+    simulator: Simulator,
+    states: Any,
+    alive: Any,
+    actions: Any,
+    stepped: Stepped,
+    seed: int,
+    numbers: Any,
+    after: Any,
+    rewards: Any,
+    arrived: Any,
+) -> None:
+    n, _, draws = stepped.ended.shape
+    for a in range(len(actions)):
+        action = actions[a : a + 1]
+        for d in range(draws):
+            allowed = arrived  # for a moment
+            simulator.permits(states, alive, action, allowed)
+            for i in range(n):
+                if not allowed[i]:
+                    stepped.rewards[i, a] = ILLEGAL
+            simulator.step(states, allowed, action, hash_key(seed, a, d), numbers, after, rewards, arrived)
+            for i in range(n):
+                stepped.rewards[i, a] += rewards[i] / draws
+                stepped.ended[i, a, d] = not arrived[i]
+                for k in range(states.shape[1]):
+                    stepped.after[(i * len(actions) + a) * draws + d, k] = after[i, k]
 
 
 @kernel
@@ -250,7 +287,7 @@ def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[st
         find_leaves(forest, states, own)
         learn(forest, own, returns, np.zeros(len(forest.cut)))
         found = np.zeros_like(half)
-        over_states(lookup(states.shape[1]))(model, forest, tested, found.reshape(-1), stream(0))
+        lookup(forest)(tested, np.ones(len(tested), np.bool_), found, 0)
         # squares over two sets of runs: what chance adds to each is not the forest's error
         grown.append((np.array([_mean(column) for column in ((found - half) * (found - other)).T]), forest))
     errors, forest = min(grown, key=lambda pair: float(pair[0].sum()))
@@ -273,24 +310,47 @@ def _steps(model: Any) -> int:
 
 def _returns(model: Any, states: np.ndarray, plans: list[Plan], rng: Any) -> np.ndarray:
     """[n, K] what each plan earned from each state, in one run."""
-    found = np.zeros((len(states), len(plans)))
-    _run_plans(model, states, np.array(plans, dtype=np.int64).reshape(-1, 3), _steps(model), found, rng)
+    n, width, functions = len(states), states.shape[1], batch(model)
+    found, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
+    rows, flags = (np.zeros((n, width)), np.zeros((n, 1))), (np.zeros(n, np.bool_), np.zeros(n, np.bool_))
+    _run_plans(functions.simulator, states, table, _steps(model), found, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
     return found
 
 
 @kernel
-def _run_plans(model: Any, states: Any, plans: Any, steps: int, found: Any, rng: Any) -> None:
+def _run_plans(
+    simulator: Simulator,
+    states: Any,
+    plans: Any,
+    steps: int,
+    found: Any,
+    seed: int,
+    here: Any,
+    actions: Any,
+    alive: Any,
+    allowed: Any,
+    rewards: Any,
+    numbers: Any,
+) -> None:
     """Follow every plan from every state; an action that is not legal is replaced by one of `rollout_action`."""
-    for i in range(len(states)):
-        for k in range(len(plans)):
-            s = model.read_state(states, i)
-            factor = 1.0
-            for t in range(steps):
-                if model.is_terminal(s):
-                    break
-                a = plans[k, 0] if t < plans[k, 1] else plans[k, 2]
-                if a == POLICY or not model.legal(s, a):
-                    a = model.rollout_action(s, rng)
-                s, reward = model.step(s, a, rng)
-                found[i, k] += factor * reward
-                factor *= model.discount
+    for k in range(len(plans)):
+        for i in range(len(states)):
+            alive[i] = True
+            for c in range(states.shape[1]):
+                here[i, c] = states[i, c]
+        factor = 1.0
+        for t in range(steps):
+            a = plans[k, 0] if t < plans[k, 1] else plans[k, 2]
+            key = hash_key(seed, k, t)
+            for i in range(len(states)):
+                allowed[i] = alive[i] and a == POLICY
+                actions[i, 0] = a
+            if a != POLICY:
+                simulator.permits(here, alive, actions, allowed)
+                for i in range(len(states)):
+                    allowed[i] = alive[i] and not allowed[i]  # for a moment: which are not
+            simulator.default_actions(here, allowed, key, numbers, actions)
+            simulator.step(here, alive, actions, key, numbers, here, rewards, alive)
+            for i in range(len(states)):
+                found[i, k] += factor * rewards[i]
+            factor *= simulator.discount

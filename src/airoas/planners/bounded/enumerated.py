@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from airoas.compiler.kernels import kernel
-from airoas.compiler.specialise import apart
-from airoas.planners.bounded.leaves import LOOK, own_particles
-from airoas.planners.bounded.tree import ROWS, Tree, is_late, set_root
+import numpy as np
 
-TOO_MANY, LATE = -1, -2
-LEAST = 1e-5  # of the likeliest state's probability: states that are less likely are left out of a node
+from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.planners.bounded.tree import Tree, set_root
+
+TOO_MANY = -1
+NEGLIGIBLE = 1e-5
+"""Of the likeliest state's probability: states that are less likely are left out of a node."""
 _CERTAIN = 1.0 - 1e-12  # the sum of probabilities at which a state has no more successors
 
 
-def can_list(model: Any) -> bool:
+def can_enumerate(model: Any) -> bool:
     """Whether the model lists all that its nodes need."""
     return bool(model.is_finite and model.has("reward"))
 
@@ -28,93 +29,115 @@ def slots_for(n: int) -> int:
     return 1 << (4 * n - 1).bit_length()
 
 
-def _forget(work: Any) -> None:
-    for at in range(len(work.slots)):
-        work.slots[at] = -1
+def clear_slots(slots: Any) -> None:
+    for at in range(len(slots)):
+        slots[at] = -1
 
 
-def _find(work: Any, number: int, count: int) -> int:
+def find_row(slots: Any, ids: Any, number: int, count: int) -> int:
     """The row of the state of this number; `count`, which is given to it where there is room, for a new one."""
-    mask = len(work.slots) - 1
+    mask = len(slots) - 1
     at = number & mask
-    while work.slots[at] >= 0:
-        if work.numbers[work.slots[at]] == number:
-            return int(work.slots[at])
+    while slots[at] >= 0:
+        if ids[slots[at]] == number:
+            return int(slots[at])
         at = (at + 1) & mask
-    if count < len(work.numbers):
-        work.slots[at] = count
-        work.numbers[count] = number
+    if count < len(ids):
+        slots[at] = count
+        ids[count] = number
     return count
 
 
-@apart
-def list_successors(model: Any, tree: Tree, work: Any, b: int, a: int) -> int:
-    """Every state that an action leads to and that does not end the episode becomes a row of the tree, with its probability: how
-    many there are. TOO_MANY where there is no room for them."""
-    states, weights = own_particles(tree, b)
-    begin, most = tree.counts[ROWS], len(work.numbers)
-    after, chances = tree.states[begin : begin + most], tree.weights[begin : begin + most]
-    _forget(work)
-    count = 0
+@kernel
+def _enumerate(
+    model: Any, states: Any, weights: Any, actions: Any, after: Any, probabilities: Any, rewards: Any, slots: Any, ids: Any, count: int
+) -> int:
+    """Every state that an action leads to and that does not end the episode becomes a row, with its probability, after those that
+    there are already: how many there are then. TOO_MANY where there is no room for them. `rewards` are those of the step."""
+    a = model.read_action(actions, 0)
     for i in range(len(weights)):
-        if i % LOOK == LOOK - 1 and is_late(tree):
-            return LATE
         s = model.read_state(states, i)
+        rewards[i] = model.reward(s, a)
         total, k = 0.0, 0
         while total < _CERTAIN and k < model.n_states():
             s2, p = model.successor(s, a, k)
             total += p
             k += 1
             if p > 0.0 and not model.is_terminal(s2):
-                row = _find(work, model.index(s2), count)
-                if row == most:
+                row = find_row(slots, ids, model.index(s2), count)
+                if row == len(ids):
                     return TOO_MANY
                 if row == count:
                     model.write_state(after, row, s2)
-                    chances[row] = 0.0
+                    probabilities[row] = 0.0
                     count += 1
-                chances[row] += weights[i] * p
+                probabilities[row] += weights[i] * p
     return count
 
 
-@apart
+class _Nothing(Record):
+    pass
+
+
+@kernel
+def _enumerate_nothing(
+    owner: Any, states: Any, weights: Any, actions: Any, after: Any, probabilities: Any, rewards: Any, slots: Any, ids: Any, count: int
+) -> int:
+    """In the place of the above for a model that lists no successors."""
+    return TOO_MANY
+
+
+def enumeration_of(model: Any, enumerates: bool) -> Bound:
+    """`enumerate_successors` of a model."""
+    rows, reals, numbers = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.int64)
+    owner, function = (model, _enumerate) if enumerates else (_Nothing(), _enumerate_nothing)
+    return function.bind(owner, rows, reals, rows, rows, reals, reals, numbers, numbers, 0)
+
+
 def keep_likely(tree: Tree, b: int, size: int, weights: Any) -> None:
     """The successors become the node's own states by these weights, but for those that are next to impossible."""
-    begin, place = tree.successors[tree.parent[b]], tree.counts[ROWS]
+    begin, first = tree.first_successor[tree.parent[b]], tree.n_rows
     likeliest = 0.0
     for i in range(size):
         likeliest = max(likeliest, weights[i])
     count, total = 0, 0.0
     for i in range(size):
-        if weights[i] >= LEAST * likeliest:
+        if weights[i] >= NEGLIGIBLE * likeliest:
             for k in range(tree.states.shape[1]):
-                tree.states[place + count, k] = tree.states[begin + i, k]
-            tree.weights[place + count] = weights[i]
+                tree.states[first + count, k] = tree.states[begin + i, k]
+            tree.weights[first + count] = weights[i]
             total += weights[i]
             count += 1
-    for j in range(place, place + count):
+    for j in range(first, first + count):
         tree.weights[j] /= total
-    tree.place[b], tree.size[b] = place, count
-    tree.counts[ROWS] += count
+    tree.first_particle[b], tree.n_particles[b] = first, count
+    tree.n_rows = first + count
 
 
 @kernel
-def list_root(model: Any, states: Any, weights: Any, tree: Tree, work: Any) -> bool:
-    """Whether the root could take every live state of a belief, with its probability, as its own; but for those that are next to
+def number_states(model: Any, states: Any, weights: Any, numbers: Any) -> None:
+    """The number of each state of positive weight."""
+    for i in range(len(weights)):
+        if weights[i] > 0.0:
+            numbers[i] = model.index(model.read_state(states, i))
+
+
+@kernel
+def enumerate_root(tree: Tree, search: Any, states: Any, weights: Any, numbers: Any) -> bool:
+    """Whether the root could take every state of positive weight, with its probability, as its own; but for those that are next to
     impossible."""
-    _forget(work)
+    clear_slots(search.slots)
     count, total, likeliest = 0, 0.0, 0.0
     for i in range(len(weights)):
-        if not model.is_terminal(model.read_state(states, i)):
-            likeliest = max(likeliest, weights[i])
+        likeliest = max(likeliest, weights[i])
     for i in range(len(weights)):
-        s = model.read_state(states, i)
-        if weights[i] >= LEAST * likeliest and not model.is_terminal(s):
-            row = _find(work, model.index(s), count)
-            if row == len(work.numbers):
+        if weights[i] > 0.0 and weights[i] >= NEGLIGIBLE * likeliest:
+            row = find_row(search.slots, search.ids, numbers[i], count)
+            if row == len(search.ids):
                 return False
             if row == count:
-                model.write_state(tree.states, row, s)
+                for k in range(states.shape[1]):
+                    tree.states[row, k] = states[i, k]
                 tree.weights[row] = 0.0
                 count += 1
             tree.weights[row] += weights[i]

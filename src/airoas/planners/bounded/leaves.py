@@ -13,49 +13,33 @@ from typing import Any
 from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import apart
 from airoas.compiler.vector_exp import exp
-from airoas.planners.bounded.tree import BRANCHES, DEADLINE, NO_ACTION, OK, ROWS, Tree, add_action, is_late, set_bounds, set_first
+from airoas.planners.bounded.search import CHUNK, Search
+from airoas.planners.bounded.tree import DEADLINE, NO_ACTION, OK, Tree, add_action, is_late, set_actions, set_bounds
+from airoas.rng import hash_key
 
-LOOK = 32  # particles that are simulated between two looks at the clock
-
-
-def likelihoods(model: Any, tree: Tree, ba: int, observations: Any, first: int, count: int, size: int, logs: Any) -> None:
-    """logs[g, i] = log p(o | s, a) of observation `first` + g in successor i, for `count` observations.
-
-    Particles in the outer loop: what depends on the state alone is then computed once.
-    """
-    a = int(tree.action[ba])
-    states, weights = successors(tree, ba, size)
-    some = observations[first : first + count]
-    for i in range(len(weights)):
-        if weights[i] > 0.0:
-            s = model.read_state(states, i)
-            for g in range(len(some)):
-                logs[g, i] = model.obs_logpdf(model.read_observation(some, g), s, a)
-        else:
-            for g in range(len(some)):
-                logs[g, i] = -math.inf
+STEPS, OBSERVATIONS, RESAMPLING = -1, -2, -3
+"""Purposes of the streams of a node, besides the numbers of its actions."""
 
 
 def successors(tree: Tree, ba: int, size: int) -> tuple[Any, Any]:
     """States and weights of an action's successors. Slices: an index that starts at 0 is never negative, which compiled code
     would otherwise look for at every access."""
-    start = tree.successors[ba]
+    start = tree.first_successor[ba]
     return tree.states[start : start + size], tree.weights[start : start + size]
 
 
 def own_particles(tree: Tree, b: int) -> tuple[Any, Any]:
     """States and weights of a node's own particles."""
-    start, size = tree.place[b], tree.size[b]
+    start, size = tree.first_particle[b], tree.n_particles[b]
     return tree.states[start : start + size], tree.weights[start : start + size]
 
 
 @apart
-def weigh(tree: Tree, ba: int, size: int, logs: Any, weights: Any) -> float:
-    """Weights [size], normalised, of an action's successors after an observation of log-likelihoods `logs`; their N / ESS.
+def weigh(before: Any, logs: Any, weights: Any) -> float:
+    """Weights [n], normalised, of particles that weighed `before` and give an observation the log-likelihoods `logs`; their N / ESS.
 
     inf where none allows it; what is no density explains nothing.
     """
-    _, before = successors(tree, ba, size)
     peak = -math.inf
     for i in range(len(before)):
         peak = logs[i] if peak < logs[i] < math.inf else peak
@@ -71,54 +55,73 @@ def weigh(tree: Tree, ba: int, size: int, logs: Any, weights: Any) -> float:
         return math.inf
     for i in range(len(before)):
         weights[i] /= total
-    return float(size * squares / (total * total))
+    return float(len(before) * squares / (total * total))
+
+
+@apart
+def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
+    """The weights of a leaf's observation, in search.weights[0], and their N / ESS."""
+    ba = tree.parent[b]
+    size = tree.n_successors[ba]
+    states, before = successors(tree, ba, size)
+    for i in range(size):
+        search.arrived[i] = before[i] > 0.0
+    search.log_likelihoods(states, search.arrived[:size], tree.observations[b : b + 1], tree.actions[ba : ba + 1], search.logs)
+    return weigh(before, search.logs[0], search.weights[0])
 
 
 @apart
 def keep_particles(tree: Tree, b: int, size: int, weights: Any) -> None:
     """The successors of positive weight become the node's own particles, weighted."""
-    start, place = tree.successors[tree.parent[b]], tree.counts[ROWS]
+    start, first = tree.first_successor[tree.parent[b]], tree.n_rows
     count = 0
     for i in range(size):
         if weights[i] > 0.0:
             for k in range(tree.states.shape[1]):
-                tree.states[place + count, k] = tree.states[start + i, k]
-            tree.weights[place + count] = weights[i]
+                tree.states[first + count, k] = tree.states[start + i, k]
+            tree.weights[first + count] = weights[i]
             count += 1
     _own(tree, b, count)
 
 
 @apart
-def draw_particles(tree: Tree, b: int, size: int, weights: Any, chosen: Any, count: int, rng: Any) -> None:
-    """`count` draws among the successors become the node's own particles, of equal weight."""
-    start, place = tree.successors[tree.parent[b]], tree.counts[ROWS]
-    choose(weights[:size], SYSTEMATIC, rng, chosen[:count])
-    for j in range(count):
+def draw_particles(tree: Tree, b: int, size: int, weights: Any, chosen: Any, rng: Any) -> None:
+    """Draws among the successors, as many as `chosen` has room for, become the node's own particles, of equal weight."""
+    start, first = tree.first_successor[tree.parent[b]], tree.n_rows
+    choose(weights[:size], SYSTEMATIC, rng, chosen)
+    for j in range(len(chosen)):
         for k in range(tree.states.shape[1]):
-            tree.states[place + j, k] = tree.states[start + chosen[j], k]
-        tree.weights[place + j] = 1.0 / count
-    _own(tree, b, count)
+            tree.states[first + j, k] = tree.states[start + chosen[j], k]
+        tree.weights[first + j] = 1.0 / len(chosen)
+    _own(tree, b, len(chosen))
 
 
 def _own(tree: Tree, b: int, count: int) -> None:
-    tree.place[b] = tree.counts[ROWS]
-    tree.size[b] = count
-    tree.counts[ROWS] += count
+    tree.first_particle[b] = tree.n_rows
+    tree.n_particles[b] = count
+    tree.n_rows += count
 
 
-def is_legal(model: Any, tree: Tree, allowed: Any, b: int, a: int) -> bool:
-    """Whether every particle of the node allows the action."""
-    if b == 0:
-        return bool(allowed[a])
-    for i in range(tree.place[b], tree.place[b] + tree.size[b]):  # noqa: SIM110
-        if not model.legal(model.read_state(tree.states, i), a):
-            return False
-    return True
+@apart
+def find_legal(tree: Tree, search: Search, b: int) -> None:
+    """search.legal: which actions every particle of a node allows."""
+    for a in range(len(search.legal)):
+        search.legal[a] = search.allowed[a] if b == 0 else True
+    if b > 0 and search.is_restricted:
+        states, weights = own_particles(tree, b)
+        for i in range(len(weights)):
+            search.arrived[i] = True
+        search.inspect(states, search.arrived[: len(weights)], search.legal)
 
 
-def add_values(sums: Any, weight: float, values: Any, at: int) -> None:
+def add_values(sums: Any, weight: float, values: Any) -> None:
     for j in range(len(sums)):
-        sums[j] += weight * values[at + j]
+        sums[j] += weight * values[j]
+
+
+def clear(sums: Any) -> None:
+    for j in range(len(sums)):
+        sums[j] = 0.0
 
 
 def plan_bound(sums: Any, plans: int) -> float:
@@ -137,65 +140,76 @@ def upper_bound(sums: Any, plans: int) -> float:
     return best
 
 
-def open_by(evaluate: Any, by_action: bool) -> Any:
-    """`open_node`: give a node that has particles its action nodes, with bounds but without branches."""
+def open_node(tree: Tree, search: Search, b: int) -> int:
+    """Give a node that has particles its action nodes, with bounds but without branches."""
+    find_legal(tree, search, b)
+    return int(open_by_values(tree, search, b) if search.by_action else open_by_steps(tree, search, b))
 
-    @apart
-    def open_by_values(model: Any, tree: Tree, work: Any, b: int, rng: Any) -> int:
-        """u(b, a) = sum w Q(s, a); l(b, a) is the best plan that begins with a."""
-        plans, width = len(work.first_actions), len(work.sums)
-        rng = rng.local()
-        rng.reseed(work.seed[0], tree.key[b], -1)
-        for j in range(width):
-            work.sums[j] = 0.0
-        states, weights = own_particles(tree, b)
-        for i in range(len(weights)):
-            if b > 0 and i % LOOK == LOOK - 1 and is_late(tree):
+
+@apart
+def open_by_values(tree: Tree, search: Search, b: int) -> int:
+    """u(b, a) = sum w Q(s, a); l(b, a) is the best plan that begins with a."""
+    plans, sums = len(search.first_actions), search.sums
+    clear(sums)
+    states, weights = own_particles(tree, b)
+    for begin in range(0, len(weights), CHUNK):
+        if b > 0 and begin > 0 and is_late(tree):
+            return DEADLINE
+        end = min(begin + CHUNK, len(weights))
+        search.evaluate(states[begin:end], search.alive[begin:end], search.values, 0)
+        for i in range(begin, end):
+            add_values(sums, weights[i], search.values[i - begin])
+    set_bounds(tree, b, max(tree.lower[b], plan_bound(sums, plans)), tree.upper[b])
+    first = tree.n_action_nodes
+    for a in range(len(search.legal)):
+        if search.legal[a]:
+            lower = -math.inf
+            for k in range(plans):
+                if search.first_actions[k] == a:
+                    lower = max(lower, sums[k])
+            add_action(tree, b, search.candidates, a, lower, sums[plans + a])
+    set_actions(tree, b, first, tree.n_action_nodes - first)
+    return OK if tree.n_action_nodes > first else NO_ACTION
+
+
+@apart
+def open_by_steps(tree: Tree, search: Search, b: int) -> int:
+    """u(b, a) = R(b, a) + gamma sum w V(s'), and the same for the best plan."""
+    plans, sums = len(search.first_actions), search.sums
+    first = tree.n_action_nodes
+    states, weights = own_particles(tree, b)
+    after = tree.states[tree.n_rows : tree.n_rows + len(weights)]  # room that belongs to nobody yet
+    for a in range(len(search.legal)):
+        if not search.legal[a]:
+            continue
+        seed = hash_key(search.seed, tree.key[b], a)
+        clear(sums)
+        reward = 0.0
+        for begin in range(0, len(weights), CHUNK):
+            if b > 0 and is_late(tree):  # at the root there is always an action to answer
                 return DEADLINE
-            evaluate(model, work.bounds, model.read_state(states, i), rng, work.values, 0)
-            add_values(work.sums, weights[i], work.values, 0)
-        set_bounds(tree, b, max(tree.lower[b], plan_bound(work.sums, plans)), tree.upper[b])
-        first = tree.counts[BRANCHES]
-        count = 0
-        for a in range(model.n_actions):
-            if is_legal(model, tree, work.allowed, b, a):
-                lower = -math.inf
-                for k in range(plans):
-                    if work.first_actions[k] == a:
-                        lower = max(lower, work.sums[k])
-                add_action(tree, b, a, lower, work.sums[plans + a])
-                count += 1
-        set_first(tree, b, first, count)
-        return OK if count > 0 else NO_ACTION
+            end = min(begin + CHUNK, len(weights))
+            step_chunk(search, states, search.candidates[a : a + 1], seed, begin, end, after)
+            search.evaluate(after[begin:end], search.arrived[begin:end], search.values, 0)
+            for i in range(begin, end):
+                reward += weights[i] * search.rewards[i]
+                if search.arrived[i]:
+                    add_values(sums, weights[i], search.values[i - begin])
+        lower = reward + search.discount * plan_bound(sums, plans)
+        add_action(tree, b, search.candidates, a, lower, reward + search.discount * upper_bound(sums, plans))
+    set_actions(tree, b, first, tree.n_action_nodes - first)
+    return OK if tree.n_action_nodes > first else NO_ACTION
 
-    @apart
-    def open_by_steps(model: Any, tree: Tree, work: Any, b: int, rng: Any) -> int:
-        """u(b, a) = R(b, a) + gamma sum w V(s'), and the same for the best plan."""
-        plans, width = len(work.first_actions), len(work.sums)
-        first = tree.counts[BRANCHES]
-        count = 0
-        steps, sight = rng.local(), rng.local()
-        for a in range(model.n_actions):
-            if not is_legal(model, tree, work.allowed, b, a):
-                continue
-            steps.reseed(work.seed[0], tree.key[b], 2 * a)
-            sight.reseed(work.seed[0], tree.key[b], 2 * a + 1)
-            for j in range(width):
-                work.sums[j] = 0.0
-            reward = 0.0
-            states, weights = own_particles(tree, b)
-            for i in range(len(weights)):
-                if b > 0 and i % LOOK == 0 and is_late(tree):  # at the root there is always an action to answer
-                    return DEADLINE
-                s, r = model.step(model.read_state(states, i), a, steps)
-                reward += weights[i] * r
-                if not model.is_terminal(s):
-                    evaluate(model, work.bounds, s, sight, work.values, 0)
-                    add_values(work.sums, weights[i], work.values, 0)
-            lower = reward + model.discount * plan_bound(work.sums, plans)
-            add_action(tree, b, a, lower, reward + model.discount * upper_bound(work.sums, plans))
-            count += 1
-        set_first(tree, b, first, count)
-        return OK if count > 0 else NO_ACTION
 
-    return open_by_values if by_action else open_by_steps
+def step_chunk(search: Search, states: Any, action: Any, seed: int, begin: int, end: int, after: Any) -> None:
+    """One step of some of a node's particles: rewards, and which have not ended, in the workspace."""
+    search.step(
+        states[begin:end],
+        search.alive[begin:end],
+        action,
+        seed,
+        search.numbers[begin:end],
+        after[begin:end],
+        search.rewards[begin:end],
+        search.arrived[begin:end],
+    )

@@ -1,4 +1,4 @@
-"""What the bounded-tree planners share around their search: options, preparation, the root, the deadline, the answer."""
+"""What the bounded-tree planners share around their search: options, the session of a planner on a model, the answer."""
 
 from __future__ import annotations
 
@@ -14,39 +14,16 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.particles import Particles, _checked
-from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
-from airoas.compiler.kernels import Kernel, kernel
+from airoas.compiler.kernels import Kernel, mode
 from airoas.errors import ModelError, OptionError
+from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget, legal_actions, prepare
-from airoas.planners.bounded.tree import (
-    ANNEALED,
-    BAD_MODEL,
-    CLOSE,
-    DEEPEST,
-    EVALUATIONS,
-    EXCESS,
-    EXPANSIONS,
-    FIRST_GAP,
-    LISTED,
-    MOST_BYTES,
-    MOST_DEPTH,
-    MOST_TRIALS,
-    NO_ACTION,
-    NODES,
-    RATIO,
-    STAGES,
-    STOPS,
-    TRIALS,
-    UNTIL,
-    Tree,
-    make_tree,
-    row_bytes,
-    set_root,
-    used_bytes,
-)
+from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.bounded.enumerated import enumerate_root, number_states
+from airoas.planners.bounded.search import draw_root
+from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
@@ -96,42 +73,25 @@ class BoundedPlanner(ABC):
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
-        _session(self, _checked(model)).is_new()
+        session_of(self, _checked(model))
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         """The action for a belief: the one of the largest lower bound when time is up."""
         begun = time.perf_counter()
-        session = _session(self, _checked(model))
-        preparation = time.perf_counter() - begun if session.is_new() else 0.0
-        begun = begun + preparation
-        if belief.states.shape[1] != len(model.shapes.state.kinds):
-            remedy = "make it with Particles.sample(model, n, rng)."
-            raise OptionError(f"the belief's states have {belief.states.shape[1]} numbers, not {len(model.shapes.state.kinds)}", remedy)
-        actions, alive = legal_actions(model, belief)
-        if not alive:
-            action = int(actions[rng.integer(len(actions))])
-            return Decision(action, 0.0, 0.0, 0.0, Stats("terminal", time.perf_counter() - begun, preparation=preparation))
-        until = np.inf if self.seconds is None else begun + self.seconds - min(_RESERVE, 0.5 * self.seconds)
-        return session.decide(self, model, belief, actions, rng, begun, until, preparation)
+        session = session_of(self, _checked(model))
+        return session.decide(belief, rng, session.preparation_since(begun))
 
     @abstractmethod
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         """How many particles the root has."""
 
-    def list_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> bool:
-        """Whether the root was given every state of the belief; else it is drawn."""
-        return False
-
-    def prepare_root(self, model: Any, belief: Particles, tree: Tree, work: Any) -> None:  # noqa: B027 (most have nothing to compile)
-        """Compile what `particles_at_root` and `list_root` need."""
+    @abstractmethod
+    def make_search(self, model: Any, bounds: Bounds) -> Any:
+        """The record that the search works with besides the tree; it has `seed`, `allowed` and `enumerates`."""
 
     @abstractmethod
-    def make_work(self, model: Any, bounds: Bounds) -> Any:
-        """The record that the search works in besides the tree; it has `seed` [1] and `allowed` [actions]."""
-
-    @abstractmethod
-    def search_kernel(self, model: Any, bounds: Bounds) -> Kernel:
-        """The search: (model, tree, work, rng) -> how it ended."""
+    def kernel(self) -> Kernel:
+        """The search: (tree, search) -> how it ended."""
 
     def view(self, model: Any, tree: Tree) -> BeliefTree:
         """The tree for people."""
@@ -142,115 +102,132 @@ class BoundedPlanner(ABC):
         return {}
 
 
-class _Session:
+class Session:
     """A planner on a model: bounds, compiled search, and trees that wait to be used again."""
 
     def __init__(self, planner: BoundedPlanner, model: Any) -> None:
         reason = planner.fits(model)
         if reason:
             raise OptionError(reason, "choose a planner that fits.")
+        self.planner, self.model = planner, model
         self.bounds = find_bounds(model, planner.bounds)
-        self.kernel = planner.search_kernel(model, self.bounds)
+        self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
-        self._new = True
-        tree, block, work = self._take(planner, model)
-        self.kernel.prepare(model, tree, work, stream(0))
-        belief = Particles(np.zeros((1, tree.states.shape[1])))
-        prepare(model, belief)
-        planner.prepare_root(model, belief, tree, work)
-        _draw_root.prepare(model, belief.states, belief.weights, np.zeros(1), tree, np.zeros(1, np.int64), stream(0))
-        self._waiting.append((tree, block, work))
+        self._is_new = True
+        held = tree, _, search = self._take()
+        self.kernel.prepare(tree, search)
+        rows, reals = np.zeros((1, tree.states.shape[1])), np.zeros(1)
+        batch(model).inspect(rows, np.zeros(1, np.bool_), np.zeros(0, np.bool_))
+        draw_root.prepare(tree, rows, reals, np.zeros(1, np.int64), stream(0))
+        if search.enumerates:
+            number_states.prepare(model, rows, reals, np.zeros(1, np.int64))
+            enumerate_root.prepare(tree, search.search, rows, reals, np.zeros(1, np.int64))
+        planner.particles_at_root(model, Particles(rows))
+        self._waiting.append(held)
 
-    def is_new(self) -> bool:
-        """True for whoever asks first."""
-        new, self._new = self._new, False
-        return new
+    def preparation_since(self, begun: float) -> float:
+        """Seconds that this session took to be made, for whoever asks first."""
+        new, self._is_new = self._is_new, False
+        return time.perf_counter() - begun if new else 0.0
 
-    def _take(self, planner: BoundedPlanner, model: Any) -> tuple[Tree, Block, Any]:
+    def _take(self) -> tuple[Tree, Block, Any]:
         try:
             return self._waiting.pop()
         except IndexError:
-            widths = len(model.shapes.state.kinds), len(model.shapes.observation.kinds)
-            tree, block = make_tree(*widths, model.n_actions, planner.memory, planner.max_depth)
-            return tree, block, planner.make_work(model, self.bounds)
+            planner, layouts = self.planner, self.model.shapes
+            widths = layouts.observation.size, 1, layouts.state.size
+            tree, block = make_tree(*widths, self.model.n_actions, planner.memory, planner.max_depth)
+            return tree, block, planner.make_search(self.model, self.bounds)
 
-    def decide(
-        self,
-        planner: BoundedPlanner,
-        model: Any,
-        belief: Particles,
-        actions: np.ndarray,
-        rng: Rng,
-        begun: float,
-        until: float,
-        preparation: float,
-    ) -> Decision:
-        tree, block, work = held = self._take(planner, model)
-        tree.counts[:] = 0
-        limits = tree.limits
-        limits[UNTIL], limits[MOST_TRIALS] = until, np.inf if planner.iterations is None else planner.iterations
-        limits[MOST_BYTES], limits[CLOSE], limits[RATIO] = planner.memory, planner.gap, planner.gap_ratio
-        limits[MOST_DEPTH], limits[EXCESS] = planner.max_depth, 0.0
-        work.seed[0] = rng.bits(62)
-        work.allowed[:] = False
-        work.allowed[actions] = True
+    def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
+        """The action for a belief."""
+        begun = time.perf_counter()
+        planner, model = self.planner, self.model
+        tree, block, search = held = self._take()
+        states, weights, allowed = live_particles(model, belief)
+        if not weights.any():
+            self._waiting.append(held)
+            return decide_terminal(allowed, rng, begun, preparation)
+        search.allowed[:] = allowed
+        search.seed = rng.bits(62)
+        self._set_limits(tree, begun)
         count = planner.particles_at_root(model, belief)
         _check_room(planner.memory, count, model.n_actions, tree)
-        limits[LISTED] = planner.list_root(model, belief, tree, work)
-        if not limits[LISTED]:
-            _draw_root(model, belief.states, belief.weights, np.empty(len(belief)), tree, np.empty(count, np.int64), rng)
-        status = int(self.kernel(model, tree, work, rng))
-        if status == BAD_MODEL:
-            problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
-            raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "obs_logpdf"))
-        if status == NO_ACTION:
-            problem = "no action is legal in every state that one history of the search tree holds possible"
-            raise ModelError(problem, "make one action legal everywhere.", where=type(model).__name__)
+        tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
+        if not tree.root_enumerated:
+            draw_root(tree, states, weights, np.empty(count, np.int64), rng)
+        status = int(self.kernel(tree, search))
+        self._refuse(status)
         block.used[0] = used_bytes(tree)
         view = planner.view(model, tree)
         weakref.finalize(view, _wait, self._waiting, held)
-        lower, upper = float(tree.lower[0]), float(tree.upper[0])
-        found = slice(tree.first[0], tree.first[0] + tree.width[0])
-        ties = stream(int(work.seed[0]), "ties")  # of its own: how far `rng` has come depends on the trial that the deadline cut
-        chosen = int(tree.first[0]) + _best(tree.action_lower[found], tree.action_upper[found], ties)
-        value = float(tree.action_lower[chosen])
-        counts = tree.counts
-        notes = {"bounds": f"{self.bounds.lower}, {self.bounds.upper}", "sound": self.bounds.sound, "expansions": int(counts[EXPANSIONS])}
-        if counts[ANNEALED]:
-            notes |= {"annealed": int(counts[ANNEALED]), "stages": int(counts[STAGES]), "evaluations": int(counts[EVALUATIONS])}
-        notes |= planner.notes(model)
-        self._look_for_unsound(model, planner, tree, notes)
+        first, count = int(tree.first_action[0]), int(tree.n_actions[0])
+        ties = stream(search.seed, "ties")
+        chosen = first + _best(tree.action_lower[first : first + count], tree.action_upper[first : first + count], ties)
+        value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
+        action = model.from_row("action", tree.actions[chosen])
         seconds = time.perf_counter() - begun
         stats = Stats(
             stop=STOPS[status],
             seconds=seconds,
             overshoot=max(0.0, seconds - planner.seconds) if planner.seconds is not None else 0.0,
-            trials=int(counts[TRIALS]),
-            nodes=int(counts[NODES]),
-            depth=int(counts[DEEPEST]),
+            trials=tree.n_trials,
+            nodes=tree.n_nodes,
+            depth=tree.deepest,
             bytes=int(block.used[0]),
             preparation=preparation,
-            notes=notes,
+            notes=self._notes(tree),
         )
-        return Decision(int(tree.action[chosen]), value if value > -np.inf else lower, lower, upper, stats, view)
+        return Decision(action, value if value > -np.inf else lower, lower, upper, stats, view)
 
-    def _look_for_unsound(self, model: Any, planner: BoundedPlanner, tree: Tree, notes: dict[str, Any]) -> None:
-        """Report, once, a value proved far above an upper bound that is a number, taken at its word. Proved bounds cross by a
-        little where one of them rests on other particles than the other, and estimated ones are labelled so."""
-        excess = float(tree.limits[EXCESS])
-        if not any(map(_is_number, (self.bounds.lower, self.bounds.upper))):
-            return
-        if excess > max(_CROSSED * tree.limits[FIRST_GAP], 1e-6):
-            notes["unsound"] = excess
-            said = (type(model).__name__, str(planner.bounds))
-            if said not in _said:
-                _said.add(said)
-                warnings.warn(
-                    f"the bounds {notes['bounds']} of {said[0]} are not sound: a value was proved {excess:.3g} above an upper bound. "
-                    "The upper bound yields there. Use bounds='auto', or a larger upper bound.",
-                    UnsoundBoundsWarning,
-                    stacklevel=4,
-                )
+    def _set_limits(self, tree: Tree, begun: float) -> None:
+        planner = self.planner
+        seconds = planner.seconds
+        tree.deadline = np.inf if seconds is None else begun + seconds - min(_RESERVE, 0.5 * seconds)
+        tree.max_trials = np.inf if planner.iterations is None else planner.iterations
+        tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
+        tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
+        for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo"):
+            setattr(tree, name, 0)
+        tree.n_annealed = tree.n_stages = tree.n_evaluations = 0
+
+    def _enumerate_root(self, tree: Tree, search: Any, states: np.ndarray, weights: np.ndarray) -> bool:
+        numbers = np.zeros(len(weights), np.int64)
+        number_states(self.model, states, weights, numbers)
+        return bool(enumerate_root(tree, search.search, states, weights, numbers))
+
+    def _refuse(self, status: int) -> None:
+        """Raise what a search found wrong with the model."""
+        if status == BAD_MODEL:
+            problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
+            raise ModelError(problem, "run airoas.check(model) to see where.", where=place(self.model, "obs_logpdf"))
+        if status == NO_ACTION:
+            problem = "no action is legal in every state that one history of the search tree holds possible"
+            raise ModelError(problem, "make one action legal everywhere.", where=type(self.model).__name__)
+
+    def _notes(self, tree: Tree) -> dict[str, Any]:
+        bounds, planner = self.bounds, self.planner
+        notes = {"bounds": f"{bounds.lower}, {bounds.upper}", "sound": bounds.sound, "expansions": tree.n_expansions}
+        if tree.n_annealed:
+            notes |= {"annealed": tree.n_annealed, "stages": tree.n_stages, "evaluations": tree.n_evaluations}
+        notes |= planner.notes(self.model)
+        if any(map(_is_number, (bounds.lower, bounds.upper))) and tree.crossing > max(_CROSSED * tree.first_gap, 1e-6):
+            notes["unsound"] = tree.crossing
+            self._warn_of_unsound(tree.crossing, notes["bounds"])
+        return notes
+
+    def _warn_of_unsound(self, crossing: float, bounds: str) -> None:
+        """Once, of a value proved far above an upper bound that is a number, taken at its word. Proved bounds cross by a little
+        where one of them rests on other particles than the other, and estimated ones are labelled so."""
+        said = (type(self.model).__name__, str(self.planner.bounds))
+        if said not in _said:
+            _said.add(said)
+            warnings.warn(
+                f"the bounds {bounds} of {said[0]} are not sound: a value was proved {crossing:.3g} above an upper bound. "
+                "The upper bound yields there. Use bounds='auto', or a larger upper bound.",
+                UnsoundBoundsWarning,
+                stacklevel=5,
+            )
 
 
 def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
@@ -268,17 +245,17 @@ def _is_number(name: str) -> bool:
 
 
 _said: set[tuple[str, str]] = set()
-_sessions: OrderedDict[tuple[BoundedPlanner, Any], _Session] = OrderedDict()
+_sessions: OrderedDict[tuple[BoundedPlanner, Any, str], Session] = OrderedDict()
 _lock = threading.RLock()
 _KEPT = 8
 
 
-def _session(planner: BoundedPlanner, model: Any) -> _Session:
-    """The session of a planner and a model; those used last are kept."""
+def session_of(planner: BoundedPlanner, model: Any) -> Session:
+    """The session of a planner and a model in the mode in force; those used last are kept."""
     with _lock:
-        key = (planner, model)
+        key = (planner, model, mode())
         if key not in _sessions:
-            _sessions[key] = _Session(planner, model)
+            _sessions[key] = Session(planner, model)
             while len(_sessions) > _KEPT:
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)
@@ -295,20 +272,7 @@ def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
 
 def _check_room(memory: int, count: int, actions: int, tree: Tree) -> None:
     """Refuse a memory in which not even the root can be expanded."""
-    least = row_bytes(count * actions, actions, count * (actions + 1), tree.observations.shape[1], tree.states.shape[1])
+    widths = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
+    least = row_bytes(count * actions, actions, count * (actions + 1), *widths)
     if memory < least:
         raise OptionError(f"memory is {memory} bytes, too little for {count} particles at the root", f"allow {least}, or use fewer.")
-
-
-@kernel
-def _draw_root(model: Any, states: Any, weights: Any, live: Any, tree: Tree, chosen: Any, rng: Any) -> None:
-    """The root, with draws from the live part of a belief as its particles. Always drawn anew, each as likely as its weight:
-    a state that stands for many is simulated as often."""
-    for i in range(len(states)):
-        live[i] = 0.0 if model.is_terminal(model.read_state(states, i)) else weights[i]
-    choose(live, SYSTEMATIC, rng, chosen)
-    for j in range(len(chosen)):
-        for k in range(states.shape[1]):
-            tree.states[j, k] = states[chosen[j], k]
-        tree.weights[j] = 1.0 / len(chosen)
-    set_root(tree, len(chosen))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from airoas.belief.particles import Particles
-from airoas.planners.bounded.tree import NODES, Tree
+from airoas.planners.bounded.tree import Tree
 from airoas.tables import Sheet, numbers
 
 
@@ -25,7 +25,7 @@ class BeliefTree:
 
     def __len__(self) -> int:
         """The number of belief nodes."""
-        return int(self.columns.counts[NODES])
+        return self.columns.n_nodes
 
     def __iter__(self) -> Iterator[Node]:
         return (Node(self, b) for b in range(len(self)))
@@ -41,7 +41,7 @@ class BeliefTree:
         return self.sheet(levels, widest).text(120)
 
     def sheet(self, levels: int = 2, widest: int = 4) -> Sheet:
-        table = Sheet(f"{len(self)} belief nodes", ("action, observation", "chance", "lower", "upper", "reward", "particles"))
+        table = Sheet(f"{len(self)} belief nodes", ("action, observation", "probability", "lower", "upper", "reward", "particles"))
         self._add_rows(table, self.root, 0, levels, widest)
         return table
 
@@ -57,18 +57,18 @@ class BeliefTree:
         indent = "  " * (2 * level)
         seen = "root" if node.observation is None else numbers(node.observation)
         particles = "" if node.particles is None else str(len(node.particles))
-        table.rows.append((f"{indent}{seen}", f"{node.chance:.3f}", f"{node.lower:.3f}", f"{node.upper:.3f}", "", particles))
+        table.rows.append((f"{indent}{seen}", f"{node.probability:.3f}", f"{node.lower:.3f}", f"{node.upper:.3f}", "", particles))
         if level == levels:
             return
         for branch in node.branches:
             reward = f"{branch.reward:.3f}" if branch.children else ""
             table.rows.append((f"{indent}  {branch.name}", "", f"{branch.lower:.3f}", f"{branch.upper:.3f}", reward, ""))
-            ordered = sorted(branch.children, key=lambda child: -child.chance)
+            ordered = sorted(branch.children, key=lambda child: -child.probability)
             for child in ordered[:widest]:
                 self._add_rows(table, child, level + 1, levels, widest)
             if len(ordered) > widest:
                 rest = ordered[widest:]
-                table.rows.append((f"{indent}    and {len(rest)} more", f"{sum(child.chance for child in rest):.3f}", "", "", "", ""))
+                table.rows.append((f"{indent}    and {len(rest)} more", f"{sum(child.probability for child in rest):.3f}", "", "", "", ""))
 
 
 class Node:
@@ -79,13 +79,13 @@ class Node:
         self.index = index
         columns = tree.columns
         self.depth = int(columns.depth[index])
-        self.chance = float(columns.chance[index])
+        self.probability = float(columns.probability[index])
         """Probability of its observation, given the action above."""
         self.lower, self.upper = float(columns.lower[index]), float(columns.upper[index])
 
     @property
     def is_leaf(self) -> bool:
-        return bool(self.tree.columns.first[self.index] < 0)
+        return bool(self.tree.columns.first_action[self.index] < 0)
 
     @property
     def observation(self) -> Any:
@@ -98,17 +98,18 @@ class Node:
         columns = self.tree.columns
         if self.is_leaf:
             return None
-        rows = slice(columns.place[self.index], columns.place[self.index] + columns.size[self.index])
+        first = columns.first_particle[self.index]
+        rows = slice(first, first + columns.n_particles[self.index])
         return Particles(columns.states[rows].copy(), columns.weights[rows].copy() if self.tree.weighted else None)
 
     @property
     def branches(self) -> list[Branch]:
         """The action nodes below."""
-        first, width = self.tree.columns.first[self.index], self.tree.columns.width[self.index]
-        return [] if self.is_leaf else [Branch(self.tree, int(ba)) for ba in range(first, first + width)]
+        first, count = self.tree.columns.first_action[self.index], self.tree.columns.n_actions[self.index]
+        return [] if self.is_leaf else [Branch(self.tree, int(ba)) for ba in range(first, first + count)]
 
     def __repr__(self) -> str:
-        return f"Node(depth={self.depth}, chance={self.chance:.3f}, lower={self.lower:.4g}, upper={self.upper:.4g})"
+        return f"Node(depth={self.depth}, probability={self.probability:.3f}, lower={self.lower:.4g}, upper={self.upper:.4g})"
 
 
 class Branch:
@@ -118,7 +119,7 @@ class Branch:
         self.tree = tree
         self.index = index
         columns = tree.columns
-        self.action = int(columns.action[index])
+        self.action = tree.model.from_row("action", columns.actions[index])
         self.name: str = tree.model.action_names[self.action]
         self.lower, self.upper = float(columns.action_lower[index]), float(columns.action_upper[index])
         self.reward = float(columns.reward[index])
@@ -127,7 +128,7 @@ class Branch:
     @property
     def children(self) -> list[Node]:
         """A node for each observation; none while the action has not been simulated, or where it ends the episode."""
-        first, count = self.tree.columns.child[self.index], self.tree.columns.children[self.index]
+        first, count = self.tree.columns.first_child[self.index], self.tree.columns.n_children[self.index]
         return [] if first < 0 else [Node(self.tree, int(c)) for c in range(first, first + count)]
 
     def __repr__(self) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.compiler.kernels import Record, kernel
-from airoas.planners import base
+from airoas.modelling.batch import batch
+from airoas.planners.base import live_particles
 
 
 class Root(Record):
@@ -36,45 +37,37 @@ def draw_root(root: Root, rng: Any) -> int:
 
 
 @kernel
-def _weigh_live(model: Any, states: Any, log_weights: Any, upto: Any, guide: Any) -> tuple[float, float]:
-    """Fill `upto` and `guide`; the total, 0 where nothing is alive, and the live states' share of the belief."""
-    peak, last, ended = -math.inf, -1, False
-    for i in range(len(states)):
-        upto[i] = log_weights[i]
-        if upto[i] > -math.inf and model.is_terminal(model.read_state(states, i)):
-            upto[i] = -math.inf
-            ended = True
-        if upto[i] > -math.inf:
-            peak, last = max(peak, upto[i]), i
-    if last < 0:
-        return 0.0, 0.0
-    total = 0.0
-    for i in range(len(states)):
-        total += math.exp(upto[i] - peak)
+def _accumulate(weights: Any, upto: Any, guide: Any) -> float:
+    """Fill `upto` and `guide`; the total, 0 where nothing is alive."""
+    total, last = 0.0, -1
+    for i in range(len(weights)):
+        total += weights[i]
         upto[i] = total
-    for i in range(last, len(states)):
+        if weights[i] > 0.0:
+            last = i
+    if last < 0:
+        return 0.0
+    for i in range(last, len(weights)):
         upto[i] = math.inf
     i = 0
     for k in range(len(guide)):
         while upto[i] <= k * total / len(guide):
             i += 1
         guide[k] = i
-    return total, total * math.exp(peak) if ended else 1.0
+    return total
 
 
 def gather_root(model: Any, belief: Particles) -> tuple[Root, float]:
     """What simulations start from, and the share of the belief that is alive."""
-    upto, guide = np.empty(len(belief)), np.empty(len(belief), np.int64)
-    total, alive = _weigh_live(model, belief.states, belief.log_weights, upto, guide)
-    actions = base.legal_actions(model, belief)[0] if model.n_actions else np.zeros(0, np.int64)
-    return Root(states=belief.states, upto=upto, guide=guide, total=float(total), actions=actions), float(alive)
+    states, weights, allowed = live_particles(model, belief)
+    upto, guide = np.empty(len(weights)), np.empty(len(weights), np.int64)
+    total = float(_accumulate(weights, upto, guide))
+    return Root(states=states, upto=upto, guide=guide, total=total, actions=np.flatnonzero(allowed)), total
 
 
-def prepare_root(model: Any) -> Root:
-    """Compile what `gather_root` needs; a root of one state to compile others with."""
-    belief = Particles(np.zeros((1, len(model.shapes.state.kinds))))
-    upto, guide = np.zeros(1), np.zeros(1, np.int64)
-    _weigh_live.prepare(model, belief.states, belief.log_weights, upto, guide)
-    if model.n_actions:
-        base.prepare(model, belief)
-    return Root(states=belief.states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))
+def example_root(model: Any) -> Root:
+    """A root of one state to compile with."""
+    states, upto, guide = np.zeros((1, model.shapes.state.size)), np.zeros(1), np.zeros(1, np.int64)
+    batch(model).inspect(states, np.zeros(1, np.bool_), np.zeros(model.n_actions, np.bool_))
+    _accumulate.prepare(upto, upto, guide)
+    return Root(states=states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))

@@ -17,12 +17,11 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel, Record, kernel, mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import place
-from airoas.planners import base
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget
+from airoas.planners.base import MEMORY, Decision, Stats, check_budget, live_particles
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.node import Tree
 from airoas.planners.visits.rollout import ESTIMATES
-from airoas.planners.visits.root import Root, draw_root, gather_root, prepare_root
+from airoas.planners.visits.root import Root, draw_root, example_root, gather_root
 from airoas.planners.visits.tree import (
     ACTION,
     ACTION_NEXT,
@@ -150,7 +149,7 @@ def prepare(planner: VisitPlanner, model: Any) -> float:
     if key in _prepared:
         return 0.0
     begun = now()
-    root = prepare_root(model)
+    root = example_root(model)
     work = planner.open(model, root, Limits(iterations=0, deadline=0.0, memory=0), Block(planner.layout(model, planner.memory)))
     search.prepare(model, work, stream(0))
     _list_actions.prepare(work.tree, ROOT, np.zeros(0, np.int64))
@@ -266,5 +265,5 @@ def choose_final(visits: np.ndarray, values: np.ndarray, by: str) -> int:
 
 def _nothing_to_decide(model: Any, belief: Particles, rng: Rng, stats: Stats) -> Decision:
     if model.n_actions:
-        return Decision(int(base.legal_actions(model, belief)[0][0]), 0.0, stats=stats)
+        return Decision(int(np.flatnonzero(live_particles(model, belief)[2])[0]), 0.0, stats=stats)
     return Decision(model.sample_action(model.from_row("state", belief.states[0]), rng), 0.0, stats=stats)

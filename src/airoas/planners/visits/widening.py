@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from airoas.belief.tempering.moves import no_density
+from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
 from airoas.planners.visits.lists import LIST_BYTES, PLACE_BYTES, Lists, append, clear_list, place_above, place_of
 from airoas.planners.visits.lookup import SLOT_BYTES, slots_touched
@@ -178,7 +178,7 @@ def keep(model: Any, work: Search, child: int, a: Any, s: Any, reward: float) ->
     Differs: likelihoods count relative to the first state's, so that no sharp sensor makes all of them 0 or infinite.
     """
     log_likelihood = model.obs_logpdf(model.read_observation(work.tree.observations, child), s, a)
-    if no_density(log_likelihood):
+    if is_no_density(log_likelihood):
         return False
     count = work.kept.size[child]
     if count == 0:

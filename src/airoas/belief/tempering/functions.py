@@ -1,0 +1,270 @@
+"""The batch functions that tempering asks of a model, besides those of `airoas.modelling.batch`.
+
+Each loops over particles and gives how many values were no density, which the caller refuses. The target of particle i at
+temperature beta > 0 is p(state | its ancestor) L(state)^beta. A state in which the episode would have ended has likelihood 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.tempering.noise_record import recorded
+from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.rng import new_stream
+
+ACCEPTED, EVALUATED = 0, 1
+"""Places in `counts`."""
+
+
+def is_no_density(log_value: float) -> bool:
+    """Whether this is not the logarithm of a density: nan and +inf."""
+    return not log_value < math.inf
+
+
+@kernel
+def replay(
+    model: Any,
+    ancestors: Any,
+    alive: Any,
+    records: Any,
+    actions: Any,
+    observations: Any,
+    seed: int,
+    states: Any,
+    log_likelihoods: Any,
+) -> int:
+    """Step every live ancestor with the draws on its record, those that are missing drawn anew, and weigh the observation."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    own = new_stream()
+    bad = 0
+    for i in range(len(ancestors)):
+        log_likelihoods[i] = -math.inf
+        if alive[i]:
+            before = model.read_state(ancestors, i)
+            if not model.is_terminal(before):
+                own.reseed(seed, 0, i)
+                s, _ = model.step(before, a, recorded(own, records, i))
+                model.write_state(states, i, s)
+                if not model.is_terminal(s):
+                    value = model.obs_logpdf(o, s, a)
+                    if is_no_density(value):
+                        bad += 1
+                    else:
+                        log_likelihoods[i] = value
+    return bad
+
+
+@kernel
+def count_draws(model: Any, states: Any, alive: Any, actions: Any, records: Any) -> int:
+    """How many random draws a step takes, at most, over these states. records [1, 1]: room."""
+    a = model.read_action(actions, 0)
+    own = new_stream()
+    most = 0
+    for i in range(len(states)):
+        if alive[i]:
+            model.step(model.read_state(states, i), a, recorded(own, records, 0))
+            most = max(most, int(records[0, 0]))
+    return most
+
+
+@kernel
+def own_move(
+    model: Any,
+    ancestors: Any,
+    states: Any,
+    log_likelihoods: Any,
+    actions: Any,
+    observations: Any,
+    beta: float,
+    seed: int,
+    counts: Any,
+) -> int:
+    """A sweep of the model's own `move`, over the particles of positive likelihood."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    own = new_stream()
+    bad = 0
+    for i in range(len(states)):
+        if log_likelihoods[i] == -math.inf:
+            continue
+        own.reseed(seed, 0, i)
+        before = model.read_state(states, i)
+        s = model.move(before, model.read_state(ancestors, i), o, a, beta, own)
+        if s != before:
+            counts[ACCEPTED] += 1
+            model.write_state(states, i, s)
+            value = -math.inf if model.is_terminal(s) else model.obs_logpdf(o, s, a)
+            bad += is_no_density(value)
+            log_likelihoods[i] = -math.inf if is_no_density(value) else value
+    counts[EVALUATED] += len(states)
+    return bad
+
+
+@kernel
+def gibbs(
+    model: Any,
+    ancestors: Any,
+    states: Any,
+    log_likelihoods: Any,
+    actions: Any,
+    observations: Any,
+    beta: float,
+    seed: int,
+    counts: Any,
+) -> int:
+    """A sweep of draws among the successors of each ancestor, in proportion to p L^beta."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    own = new_stream()
+    bad = 0
+    for i in range(len(states)):
+        if log_likelihoods[i] == -math.inf:
+            continue
+        own.reseed(seed, 0, i)
+        parent = model.read_state(ancestors, i)
+        before = model.read_state(states, i)
+        chosen, likelihood = before, log_likelihoods[i]
+        peak, total, left, k = -math.inf, 0.0, 1.0, 0
+        while left > 1e-12 and k < model.n_states():
+            s, p = model.successor(parent, a, k)
+            if p > 0.0 and not model.is_terminal(s):
+                value = model.obs_logpdf(o, s, a)
+                bad += is_no_density(value)
+                v = math.log(p) + beta * value
+                if v > peak:  # the total is kept in units of the largest so far
+                    total *= math.exp(peak - v)
+                    peak = v
+                weight = math.exp(v - peak) if v > -math.inf else 0.0
+                total += weight
+                if weight > 0.0 and own.uniform() * total < weight:  # keeps each with its share of the total so far
+                    chosen, likelihood = s, value
+            left -= p
+            k += 1
+        counts[EVALUATED] += k
+        if chosen != before:
+            counts[ACCEPTED] += 1
+            model.write_state(states, i, chosen)
+            log_likelihoods[i] = likelihood
+    return bad
+
+
+@kernel
+def mutate(
+    model: Any, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
+) -> None:
+    """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s)."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    own = new_stream()
+    for i in range(len(states)):
+        ratios[i] = -math.inf
+        if log_likelihoods[i] > -math.inf:
+            own.reseed(seed, 0, i)
+            s = model.read_state(states, i)
+            s2 = model.mutate(s, o, a, own)
+            model.write_state(proposed, i, s2)
+            ratios[i] = model.mutate_logratio(s2, s, o, a)
+
+
+@kernel
+def weigh_transitions(
+    model: Any,
+    ancestors: Any,
+    states: Any,
+    proposed: Any,
+    actions: Any,
+    observations: Any,
+    beta: float,
+    old: Any,
+    new: Any,
+    ratios: Any,
+) -> tuple[int, int]:
+    """Add the gain in likelihood and in the transition's density to the log ratios of proposed states; how many of each kind are
+    no density."""
+    a = model.read_action(actions, 0)
+    o = model.read_observation(observations, 0)
+    bad = bad_steps = 0
+    for i in range(len(old)):
+        if ratios[i] == -math.inf:
+            continue
+        parent, s2 = model.read_state(ancestors, i), model.read_state(proposed, i)
+        likelihood = -math.inf if model.is_terminal(s2) else model.obs_logpdf(o, s2, a)
+        after = model.step_logpdf(s2, parent, a)
+        before = model.step_logpdf(model.read_state(states, i), parent, a)
+        bad += is_no_density(likelihood)
+        bad_steps += is_no_density(after) + is_no_density(before)
+        new[i] = likelihood
+        ratios[i] += beta * (likelihood - old[i]) + (after - before)
+    return bad, bad_steps
+
+
+# --- in the place of those that a move does not need: the record of a tempering has the same fields for every move ---
+
+
+class _Nothing(Record):
+    pass
+
+
+@kernel
+def _no_replay(
+    owner: Any, ancestors: Any, alive: Any, records: Any, actions: Any, observations: Any, seed: int, states: Any, out: Any
+) -> int:
+    return 0
+
+
+@kernel
+def _no_sweep(
+    owner: Any, ancestors: Any, states: Any, out: Any, actions: Any, observations: Any, beta: float, seed: int, counts: Any
+) -> int:
+    return 0
+
+
+@kernel
+def _no_mutate(
+    owner: Any, states: Any, out: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
+) -> None:
+    pass
+
+
+@kernel
+def _no_transitions(
+    owner: Any,
+    ancestors: Any,
+    states: Any,
+    proposed: Any,
+    actions: Any,
+    observations: Any,
+    beta: float,
+    old: Any,
+    new: Any,
+    ratios: Any,
+) -> tuple[int, int]:
+    return 0, 0
+
+
+def bind_functions(model: Any, move: str) -> dict[str, Bound]:
+    """The functions that a move asks of a model, by their names in `Tempering`."""
+    rows, reals, flags, counts = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_), np.zeros(2, np.int64)
+    takes = {
+        "replay": (rows, flags, rows, rows, rows, 0, rows, reals),
+        "sweep": (rows, rows, reals, rows, rows, 0.0, 0, counts),
+        "mutate": (rows, reals, rows, rows, 0, rows, reals),
+        "weigh_transitions": (rows, rows, rows, rows, rows, 0.0, reals, reals, reals),
+    }
+    asked = {
+        "ancestors": {"replay": replay},
+        "move": {"sweep": own_move},
+        "gibbs": {"sweep": gibbs},
+        "mutate": {"mutate": mutate, "weigh_transitions": weigh_transitions},
+        "walk": {"weigh_transitions": weigh_transitions},
+    }.get(move, {})
+    others = {"replay": _no_replay, "sweep": _no_sweep, "mutate": _no_mutate, "weigh_transitions": _no_transitions}
+    nothing = _Nothing()
+    return {
+        name: asked[name].bind(model, *examples) if name in asked else others[name].bind(nothing, *examples)
+        for name, examples in takes.items()
+    }

@@ -1,0 +1,91 @@
+"""The tempering schedule: what weights come to at a step toward the observation, and how long a step they bear.
+
+A particle of log-likelihood -inf is dead at every positive temperature.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from airoas.compiler.specialise import apart
+from airoas.compiler.vector_exp import exp
+
+TOLERANCE = 0.005
+"""Of log In_eff at the increment found."""
+_MOST_TRIALS = 200
+
+
+@apart
+def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float, float]:
+    """Fill `weights` with v / max v for v = w L^increment; log max v, their sum and the sum of their squares.
+
+    The maximum is -inf where all are dead.
+    """
+    step = float(increment)  # interpreted, a numpy number would warn of 0 * inf
+    peak = -math.inf
+    for i in range(len(log_weights)):
+        x = log_weights[i] + step * float(log_likelihoods[i])
+        peak = x if x > peak else peak  # nan, from 0 * -inf, is dead too
+    total = 0.0
+    squares = 0.0
+    if peak == -math.inf:
+        for i in range(len(log_weights)):
+            weights[i] = 0.0
+        return peak, total, squares
+    for i in range(len(log_weights)):  # apart from the sums, so that it becomes vector code
+        weights[i] = exp(log_weights[i] + step * float(log_likelihoods[i]) - peak)
+    for i in range(len(log_weights)):
+        total += weights[i]
+        squares += weights[i] * weights[i]
+    return peak, total, squares
+
+
+def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> float:
+    """In_eff = N / ESS of the weights w L^increment, which `reweigh` fills in; inf if all are dead."""
+    peak, total, squares = reweigh(log_weights, log_likelihoods, increment, weights)
+    return math.inf if peak == -math.inf else len(log_weights) * squares / (total * total)
+
+
+@apart
+def solve_increment(log_weights: Any, log_likelihoods: Any, remaining: float, target: float, weights: Any) -> float:
+    """The increment at which In_eff reaches its target; `weights` are room.
+
+    All that remains where In_eff stays below its target; 0 where the weights are too uneven (or too many particles dead) before
+    any increment, so that they must be resampled first. The square root of log In_eff is nearly linear in the increment, which
+    makes false position quick; bisection guards it.
+    """
+    ratio = inefficiency(log_weights, log_likelihoods, remaining, weights)
+    if ratio <= target:
+        return remaining
+    goal = math.log(target)
+    low, at_low, high, at_high = 0.0, 0.0, remaining, math.sqrt(max(0.0, math.log(ratio)))
+    ratio = inefficiency(log_weights, log_likelihoods, 0.0, weights)
+    if ratio >= target:
+        return 0.0
+    at_low = math.sqrt(max(0.0, math.log(ratio)))
+    for trial in range(1, _MOST_TRIALS):
+        if trial % 4 == 0 or not at_high < math.inf:
+            increment = 0.5 * (low + high) if low > 0.0 else high / 64.0
+        else:
+            increment = low + (high - low) * (math.sqrt(goal) - at_low) / (at_high - at_low)
+        reached = math.log(inefficiency(log_weights, log_likelihoods, increment, weights))
+        if abs(reached - goal) <= TOLERANCE:
+            return float(increment)
+        if reached < goal:
+            low, at_low = increment, math.sqrt(max(0.0, reached))
+        else:
+            high, at_high = increment, math.sqrt(reached)
+        if high - low <= 1e-12 * high:
+            break
+    return float(low if low > 0.0 else high)
+
+
+@apart
+def take_step(log_weights: Any, log_likelihoods: Any, increment: float, log_sum: float, weights: Any, total: float) -> None:
+    """Take the step that `reweigh` tried: log w + increment log L less the log of their sum; `weights` over their total."""
+    step = float(increment)
+    for i in range(len(log_weights)):
+        x = log_weights[i] + step * float(log_likelihoods[i])
+        log_weights[i] = x - log_sum if x > -math.inf else -math.inf
+        weights[i] = weights[i] / total
