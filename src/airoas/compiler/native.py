@@ -204,7 +204,7 @@ class NativeClass:
         self.check_methods = check_methods
         try:
             parts = {**functions, **{f"@{key}": value for key, value in properties.items()}, **constants}
-            self.digest = fingerprint.digest(tuple(sorted(parts.items(), key=lambda part: part[0])))
+            self.digest = fingerprint.digest((name, *sorted(parts.items(), key=lambda part: part[0])))
             self.cacheable = True
         except fingerprint.UnknownContentError:
             self.digest = f"unnamed{next(_unnamed)}"
