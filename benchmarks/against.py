@@ -104,6 +104,8 @@ def table(results: list[Result], sides: tuple[Side, Side]) -> Table:
     measured = [result for result in results if not result.problem]
     sure = min((interval(result.ratios)[2] for result in measured), default=0.0)
     caption = "A ratio above 1: this tree is faster. Trials and updates per CPU second, or CPU seconds to a process's first decision."
+    if sure >= CONFIDENCE:
+        caption += f" By chance alone {(1.0 - sure) * len(measured):.1f} of these {len(measured)} rows would be called faster or slower."
     if any(not result.same for result in measured):
         caption += " *: the two decided or believed otherwise, so they may have done other work."
     made = Table(title=f"{sides[0].name} against {sides[1].name}", caption=caption)
