@@ -16,8 +16,8 @@ import numba
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
-from airoas.compiler.native import Bound, BoundType, ModelType, Native, Record, interpreted
-from airoas.compiler.specialise import content_of, is_apart, jit_options, link, mode, running
+from airoas.compiler.native import Bound, BoundType, ModelAddressType, Native, Record, interpreted, opened
+from airoas.compiler.specialise import content_of, entry_to, is_apart, jit_options, link, mode, running
 
 __all__ = ["Bound", "Kernel", "Record", "interpreted", "kernel", "mode", "running"]
 
@@ -80,14 +80,14 @@ class Kernel:
 
     def _dispatcher(self, how: str) -> Any:
         if how not in self._dispatchers:
-            dispatcher = link(self.function, how, entry=True)
+            dispatcher = entry_to(self.function, how, opened)
             made_of = content_of(self.function)
             apart = sorted(part.__qualname__ for part in fingerprint.reachable(self.function) if is_apart(part))
 
             def before_compile(signature: Any) -> None:
                 for kind in signature:
-                    if isinstance(kind, ModelType):
-                        kind.made.check_methods(kind, self._mentioned)
+                    if isinstance(kind, ModelAddressType):
+                        kind.model.made.check_methods(kind.model, self._mentioned)
 
             dispatcher._cache = KernelCache(self.__name__, made_of and f"{made_of}{jit_options(how)}{apart}", before_compile)
             self._dispatchers[how] = dispatcher

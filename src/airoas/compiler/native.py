@@ -16,7 +16,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_cast, lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
-from numba.extending import NativeValue, lower_builtin, models, register_model, unbox
+from numba.extending import NativeValue, intrinsic, lower_builtin, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
 from airoas.compiler import fingerprint
@@ -54,7 +54,7 @@ class Handle:
         key = how, made.digest
         if key not in self._views:
             kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
-            self._views[key] = View(self, ModelType(made, how, kinds), self._words.ctypes.data)
+            self._views[key] = View(self, ModelAddressType(ModelType(made, how, kinds)), self._words.ctypes.data)
         return self._views[key]
 
 
@@ -66,7 +66,7 @@ class View:
 
     __slots__ = ("_address", "_numba_type_", "_owner")
 
-    def __init__(self, owner: Handle, kind: ModelType, address: int) -> None:
+    def __init__(self, owner: Handle, kind: ModelAddressType, address: int) -> None:
         self._owner = owner  # keeps the words and the arrays alive
         self._numba_type_ = kind
         self._address = address
@@ -141,7 +141,8 @@ class Bound:
 
 def _kind_of(value: Any, how: str) -> Any:
     if isinstance(value, Native):
-        return value.native().view(how)._numba_type_
+        kind = value.native().view(how)._numba_type_
+        return kind.model if isinstance(kind, ModelAddressType) else kind
     return value._numba_type_ if isinstance(value, Bound) else numba.typeof(value)
 
 
@@ -279,6 +280,7 @@ class ModelType(types.Type):
         self.how = how
         self.fields = dict(fields)
         self.offsets = _offsets(fields)
+        self.size = sum(_size(kind) for _, kind in fields)
         self.cacheable = made.cacheable
         super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({_spelled(fields)})")
 
@@ -320,24 +322,72 @@ class BoundType(types.Callable):
 
 
 _WORD = ir.IntType(64)
+_ADDRESS = RecordType(())
+"""Of whatever words: how compiled code passes a model on that it knows nothing of."""
 
 
+def _unboxed_address(value: Any, c: Any) -> Any:
+    address = c.pyapi.object_getattr_string(value, "_address")
+    pointer = c.builder.inttoptr(c.pyapi.long_as_ulonglong(address), _WORD.as_pointer())
+    c.pyapi.decref(address)
+    return pointer
+
+
+@register_model(RecordType)
+@register_model(BoundType)  # of its two words in a record
 class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-def _unbox_address(kind: Any, value: Any, c: Any) -> NativeValue:
-    address = c.pyapi.object_getattr_string(value, "_address")
-    pointer = c.builder.inttoptr(c.pyapi.long_as_ulonglong(address), _WORD.as_pointer())
-    c.pyapi.decref(address)
-    return NativeValue(pointer)
+@unbox(RecordType)
+def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
+    return NativeValue(_unboxed_address(value, c))
 
 
-for _kind in (RecordType, ModelType):
-    register_model(_kind)(_AddressModel)
-    unbox(_kind)(_unbox_address)
-register_model(BoundType)(_AddressModel)  # of its two words in a record
+@register_model(ModelType)
+class _ModelModel(models.StructModel):
+    """All the words, by value: what a function begins by reading need not be read again in its loops, which LLVM could not know of
+    a read that is under a condition."""
+
+    def __init__(self, manager: Any, kind: ModelType) -> None:
+        super().__init__(manager, kind, [(f"word{k}", types.int64) for k in range(kind.size)])
+
+
+class ModelAddressType(types.Type):
+    """The address of a model's words: what a kernel is called with."""
+
+    def __init__(self, model: ModelType) -> None:
+        self.model = model
+        self.cacheable = model.cacheable
+        super().__init__(f"*{model.name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ModelAddressType, (self.model,)
+
+
+register_model(ModelAddressType)(_AddressModel)
+
+
+@unbox(ModelAddressType)
+def _unbox_model(kind: ModelAddressType, value: Any, c: Any) -> NativeValue:
+    return NativeValue(_unboxed_address(value, c))
+
+
+def _load_model(context: Any, builder: Any, kind: ModelType, address: Any) -> Any:
+    struct = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    for k in range(kind.size):
+        struct = builder.insert_value(struct, _word(builder, address, k), k)
+    return struct
+
+
+@intrinsic
+def opened(context: Any, owner: Any) -> Any:
+    """A model from its address; anything else as it is."""
+    if isinstance(owner, ModelAddressType):
+        kind = owner.model
+        return kind(owner), lambda context, builder, signature, arguments: _load_model(context, builder, kind, arguments[0])
+    return owner(owner), lambda context, builder, signature, arguments: arguments[0]
 
 
 @lower_cast(ModelType, ModelType)
@@ -401,7 +451,9 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
         return call(builder, [value])
     if name in made.constants:
         return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
-    return _load(context, builder, kind.fields[name], value, kind.offsets[name])
+    offset = kind.offsets[name]
+    words = [builder.extract_value(value, offset + k) for k in range(_size(kind.fields[name]))]
+    return _from_words(context, builder, kind.fields[name], words)
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
@@ -426,24 +478,29 @@ def _word(builder: Any, pointer: Any, k: int, fixed: bool = True) -> Any:
     return loaded
 
 
-def _load(context: Any, builder: Any, kind: Any, pointer: Any, offset: int, fixed: bool = True) -> Any:
-    """A field. What is not a number never changes."""
+def _from_words(context: Any, builder: Any, kind: Any, words: list[Any]) -> Any:
+    """A field that stands in these words."""
     if isinstance(kind, types.Array):
-        lengths = [_word(builder, pointer, offset + 1 + axis) for axis in range(kind.ndim)]
-        return _array(context, builder, kind, _word(builder, pointer, offset), lengths)
-    if isinstance(kind, BoundType):
-        return builder.gep(pointer, [_WORD(offset)], inbounds=True)
-    if isinstance(kind, (RecordType, ModelType)):
-        return builder.inttoptr(_word(builder, pointer, offset), _WORD.as_pointer())
+        return _array(context, builder, kind, words[0], words[1:])
+    if isinstance(kind, RecordType):
+        return builder.inttoptr(words[0], _WORD.as_pointer())
+    if isinstance(kind, ModelType):
+        return _load_model(context, builder, kind, builder.inttoptr(words[0], _WORD.as_pointer()))
     if isinstance(kind, numba.types.BaseTuple):
-        return context.make_tuple(builder, kind, [_load(context, builder, item, pointer, offset + k) for k, item in enumerate(kind)])
-    word = _word(builder, pointer, offset, fixed)
-    return builder.bitcast(word, ir.DoubleType()) if isinstance(kind, types.Float) else context.cast(builder, word, types.int64, kind)
+        items = [_from_words(context, builder, item, [word]) for item, word in zip(kind, words, strict=True)]
+        return context.make_tuple(builder, kind, items)
+    if isinstance(kind, types.Float):
+        return builder.bitcast(words[0], ir.DoubleType())
+    return context.cast(builder, words[0], types.int64, kind)
 
 
 @lower_getattr_generic(RecordType)
 def _lower_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
-    return _load(context, builder, kind.fields[name], value, kind.offsets[name], fixed=False)
+    field, offset = kind.fields[name], kind.offsets[name]
+    if isinstance(field, BoundType):
+        return builder.gep(value, [_WORD(offset)], inbounds=True)
+    fixed = isinstance(field, (types.Array, RecordType, ModelType))  # what is not a number never changes
+    return _from_words(context, builder, field, [_word(builder, value, offset + k, fixed) for k in range(_size(field))])
 
 
 @lower_setattr_generic(RecordType)
@@ -472,5 +529,3 @@ def _lower_bound(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     return result
 
 
-_ADDRESS = RecordType(())
-"""Of whatever words: how compiled code passes a model on that it knows nothing of."""

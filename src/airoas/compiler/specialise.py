@@ -174,7 +174,7 @@ def same_value(value: Any, how: str) -> Any:
 
 # --- linking: the same function over compiled, or over interpreted, surroundings ---
 
-_linked: dict[tuple[python_types.FunctionType, str, bool], Any] = {}
+_linked: dict[tuple[python_types.FunctionType, str], Any] = {}
 _linking = threading.RLock()  # a function is in `_linked` before its globals are complete
 _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
@@ -221,9 +221,9 @@ def unique_name(function: python_types.FunctionType) -> str:
     return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
 
 
-def _jit(copy: python_types.FunctionType, how: str, entry: bool, function: python_types.FunctionType) -> Any:
-    inner = {} if entry or _calls_itself(function) else {"pipeline_class": Inner}
-    return numba.jit(**jit_options(how, entry, not is_apart(function)), **inner)(copy)
+def _jit(copy: python_types.FunctionType, how: str, function: python_types.FunctionType) -> Any:
+    inner = {} if _calls_itself(function) else {"pipeline_class": Inner}
+    return numba.jit(**jit_options(how, inline=not is_apart(function)), **inner)(copy)
 
 
 def _calls_itself(function: python_types.FunctionType) -> bool:
@@ -232,13 +232,24 @@ def _calls_itself(function: python_types.FunctionType) -> bool:
     return any(fingerprint.lookup(part, name) is function for part in (function, *others) for name in fingerprint.reads(part))
 
 
-def link(function: python_types.FunctionType, how: str, entry: bool = False) -> Any:
-    """A function ready to run in mode `how`: a numba dispatcher, or plain Python. An entry is what Python calls itself."""
+def link(function: python_types.FunctionType, how: str) -> Any:
+    """A function ready to run in mode `how`: a numba dispatcher, or plain Python."""
     with _linking:
-        return _linked.get((function, how, entry)) or _link(function, how, entry)
+        return _linked.get((function, how)) or _link(function, how)
 
 
-def _link(function: python_types.FunctionType, how: str, entry: bool) -> Any:
+def entry_to(function: python_types.FunctionType, how: str, opened: Any) -> Any:
+    """A dispatcher that Python, or a shared kernel through its address, calls a compiled function by: the first argument is
+    `opened` at once, which makes a model of its address."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    rest = "".join(f", {name}" for name in names[1:])
+    source = f"def entry({', '.join(names)}):\n    return function(opened({names[0]}){rest})\n"
+    entry = define(source, "entry", function=link(function, how), opened=opened)
+    entry.__name__ = entry.__qualname__ = unique_name(function)
+    return numba.jit(**jit_options(how, entry=True))(entry)
+
+
+def _link(function: python_types.FunctionType, how: str) -> Any:
     def convert(value: Any, below: Reads) -> Any:
         value = fingerprint.plain(value)
         if isinstance(value, python_types.ModuleType) and not is_native(value):
@@ -252,14 +263,14 @@ def _link(function: python_types.FunctionType, how: str, entry: bool) -> Any:
         return same_value(value, how)
 
     def finish(copy: python_types.FunctionType) -> Any:
-        _linked[function, how, entry] = copy if how == "interpreted" else _jit(copy, how, entry, function)
-        return _linked[function, how, entry]
+        _linked[function, how] = copy if how == "interpreted" else _jit(copy, how, function)
+        return _linked[function, how]
 
     name = function.__name__ if how == "interpreted" else unique_name(function)
     try:
         return fingerprint.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
     except BaseException:
-        _linked.pop((function, how, entry), None)  # half linked
+        _linked.pop((function, how), None)  # half linked
         raise
 
 
