@@ -64,7 +64,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     earned = returns(done)
     plans, overshoots, updates = (np.array([x for row in done for x in row["times"][key]]) for key in ("plan", "overshoot", "update"))
     moves = len(plans)
-    ends = [end for row in done for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in _NO_SEARCH]
+    trials, unsearched = search_share(done)
 
     def share(key: str) -> float:
         return sum(row[key] for row in done) / len(done) if done else math.nan
@@ -87,11 +87,21 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         update_seconds_mean=float(updates.mean()) if moves else math.nan,
         overshoot_ms_p99=1e3 * float(np.quantile(overshoots, 0.99)) if moves else math.nan,
         overshoot_ms_max=1e3 * float(overshoots.max()) if moves else math.nan,
-        trials_mean=sum(trials for _, trials in ends) / len(ends) if ends else math.nan,
-        unsearched=sum(end == ("deadline", 0) for end in ends) / len(ends) if ends else math.nan,
+        trials_mean=trials,
+        unsearched=unsearched,
         rescues=sum(row["rescues"] for row in done),
         failures=len(rows) - len(done),
     )
+
+
+def search_share(rows: Iterable[Row]) -> tuple[float, float]:
+    """Trials per decision, and the share of decisions whose time was up before the first trial; both are about decisions that were
+    searched for, and nan where there are none. Bounds that meet before the first trial are no lack of time."""
+    finished = [row for row in rows if "error" not in row]
+    ends = [end for row in finished for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in _NO_SEARCH]
+    if not ends:
+        return math.nan, math.nan
+    return sum(trials for _, trials in ends) / len(ends), sum(end == ("deadline", 0) for end in ends) / len(ends)
 
 
 def no_search(record: dict[str, Any]) -> str | None:
