@@ -1,17 +1,22 @@
-"""A folder of results: `spec.toml` says what was asked, `episodes.jsonl` has one line for each episode that is done."""
+"""A folder of results: `spec.toml` says what was asked, `episodes.jsonl` has one line for each episode that is done, and
+`episodes.json.gz` those that were packed."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
 from airoas.errors import OptionError, StoredDataError
+from airoas.experiments.lines import Lines
+from airoas.experiments.packed import pack, unpack
 from airoas.experiments.play import Row
+from airoas.experiments.slim import slim
 
-SPEC, EPISODES, LOCK = "spec.toml", "episodes.jsonl", "lock"
+SPEC, EPISODES, PACKED, LOCK = "spec.toml", "episodes.jsonl", "episodes.json.gz", "lock"
 
 
 class Lock:
@@ -40,14 +45,15 @@ class Store:
             names = {path.name for path in folder.iterdir()}
         except OSError as error:
             raise OptionError(f"{folder} cannot be used ({error.strerror})", "choose another folder with --out.") from None
-        strangers = names - {LOCK, EPISODES, f"{SPEC}.part"}
+        strangers = names - {LOCK, EPISODES, PACKED, f"{SPEC}.part"}
         if strangers and SPEC not in strangers:
             raise OptionError(f"{folder} has other files in it ({min(strangers)})", "give --out a new or empty folder.")
         self.folder = folder
         self._lock = Lock(folder)
         try:
             self._drop_torn_line()
-            self.rows = latest(folder)
+            rows, self._lines = _read(folder)
+            self.rows = {row["id"]: row for row in rows}
             """The episodes that are done, by id; the last one where an episode was run again."""
             self._file = os.open(folder / EPISODES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except BaseException:
@@ -67,10 +73,11 @@ class Store:
 
     def append(self, row: Row) -> None:
         """Write an episode down, for good."""
-        line = memoryview((json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n").encode())
+        lines = (json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n" for line in self._lines.write(row))
+        rest = memoryview("".join(lines).encode())
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
         except OSError as error:
             remedy = "mend that; the same command then goes on from what is there."
             raise StoredDataError(f"{self.folder / EPISODES} cannot be written ({error.strerror})", remedy) from None
@@ -104,23 +111,49 @@ class Store:
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """Every finished line of a folder in the order of writing; a torn last line, perhaps being written now, is left out."""
-    path = folder / EPISODES
+    """Every row of a folder in the order of writing; a torn last line, perhaps being written now, is left out."""
+    return _read(folder)[0]
+
+
+def _read(folder: Path) -> tuple[list[Row], Lines]:
+    """The rows, and what a writer has to know of the lines that are there."""
+    rows = unpack(folder / PACKED) if (folder / PACKED).exists() else []
+    path, lines = folder / EPISODES, Lines()
     if not path.exists():
-        return []
-    rows = []
+        return rows, lines
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
             try:
-                row = json.loads(line)
-                row["id"]
-            except (ValueError, TypeError, KeyError):
+                row = lines.read(line)
+            except (ValueError, RecursionError) as error:
                 where = f"{path}, line {number}"
-                raise StoredDataError("is no episode", "delete that line; its episode is then run again.", where=where) from None
-            rows.append(row)
-    return rows
+                problem = f"is no episode ({error})"
+                raise StoredDataError(problem, "delete that line; its episode is then run again.", where=where) from None
+            if row is not None:
+                rows.append(row)
+    return rows, lines
+
+
+def pack_folder(folder: Path, keep: Iterable[str] = ()) -> int:
+    """Put all that a folder has into one small table, each episode once; `keep` names lists of moves that stay. How many there are."""
+    read_spec(folder)
+    lock = Lock(folder)
+    try:
+        rows = [slim(row, keep) for row in latest(folder).values()]
+        write_packed(folder, rows)
+    finally:
+        lock.release()
+    return len(rows)
+
+
+def write_packed(folder: Path, rows: Iterable[Row]) -> None:
+    """Put rows in place of what a folder has, whoever holds its lock."""
+    part = folder / f"{PACKED}.part"
+    part.write_bytes(pack(rows))
+    part.replace(folder / PACKED)
+    (folder / EPISODES).unlink(missing_ok=True)
 
 
 def latest(folder: Path) -> dict[str, Row]:
@@ -134,9 +167,7 @@ def find(folder: Path, beginning: str) -> Row:
     found = [row for key, row in latest(folder).items() if key.startswith(beginning)]
     if len(found) != 1:
         what = "no episode" if not found else f"{len(found)} episodes"
-        remedy = (
-            f"{folder / EPISODES} has the ids, and the page of `airoas report {folder}` names some." if not found else "write more of it."
-        )
+        remedy = f"`airoas report {folder}` makes a page that names some, and airoas.load has all." if not found else "write more of it."
         raise OptionError(f"{what} of {folder} has an id that begins with {beginning!r}", remedy)
     return found[0]
 
