@@ -140,8 +140,10 @@ def targets(run: Run) -> str:
             verdict = "too few" if known.n < ENOUGH else "yes" if known.mean + known.sem >= value else "no"
             said[name] = f"{value:g}, {verdict}" if done else f"{value:g}"
             reached[name] += verdict == "yes"
-        plan, update = ([1e3 * x for row in done.values() for x in row["times"][key]] for key in ("plan", "update"))
-        times = [f"{np.quantile(plan, q):.1f}" for q in (0.5, 0.99)] + [f"{np.mean(update):.2f}"] if plan else ["not run yet"] * 3
+        plan, update = ([1e3 * x for row in done.values() for x in row["times"].get(key, ())] for key in ("plan", "update"))
+        times = ["not kept" if done else "not run yet"] * 3
+        if plan:
+            times = [f"{np.quantile(plan, q):.1f}" for q in (0.5, 0.99)] + [f"{np.mean(update):.2f}"]
         count = str(len(done)) if len(done) == len(cell.seeds) else f"{len(done)} of {len(cell.seeds)}"
         bound = run.spec.domains[domain].upper_bound
         wrong = f"{100 * np.mean([row['wrong_stop'] for row in done.values()]):.1f} %" if done else "not run yet"
@@ -366,13 +368,11 @@ PICTURES = {
 
 def runs_in(results: Path) -> dict[str, Run]:
     """What a folder of results holds."""
-    found, without = {}, {}
-    if (file := results / "luck.csv").exists():
-        with open(file, newline="") as lines:
-            without = {row["id"]: float(row["return_without_luck"]) for row in csv.DictReader(lines)}
+    found = {}
     for name, command in COMMANDS.items():
         if (results / name / SPEC).exists() and (rows := latest(results / name)):
-            found[name] = Run(command, of_folder(results / name), rows, {key: without[key] for key in rows if key in without})
+            without = {key: row["return_without_luck"] for key, row in rows.items() if "return_without_luck" in row}
+            found[name] = Run(command, of_folder(results / name), rows, without)
     return found
 
 

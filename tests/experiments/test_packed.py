@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from docs_scripts import ROOT
 from test_table import THREE
 
 import airoas
@@ -38,7 +40,7 @@ def rewritten(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 def test_everything_reads_a_packed_folder_as_before(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = latest(folder)
     commands = [["table", str(folder)], ["table", str(folder), "--format", "csv"], ["plot", str(folder), "--to", str(tmp_path / "plots")]]
-    commands += [["report", str(folder), "-o", str(tmp_path / "page.html")], ["replay", str(folder), next(iter(rows))]]
+    commands += [["report", str(folder), "-o", str(tmp_path / "page.html")]]
     before = [(main(command), capsys.readouterr().out) for command in commands]
     page = (tmp_path / "page.html").read_text()
     assert main(["pack", str(folder)]) == 0
@@ -48,6 +50,7 @@ def test_everything_reads_a_packed_folder_as_before(folder: Path, tmp_path: Path
     assert {row["id"]: row for row in airoas.load(folder)}.keys() == rows.keys()
     assert [(main(command), capsys.readouterr().out) for command in commands] == before
     assert (tmp_path / "page.html").read_text() == page
+    assert main(["replay", str(folder), next(iter(rows))]) == 0
 
 
 def test_the_file_is_the_same_whatever_order_the_rows_come_in(folder: Path) -> None:
@@ -174,6 +177,17 @@ def test_a_line_whose_shared_values_are_gone_is_named(folder: Path) -> None:
     (folder / EPISODES).write_text("\n".join([lines[0], *lines[2:], ""]))
     with pytest.raises(StoredDataError, match=r"line 4: is no episode .*which no line above explains"):
         latest(folder)
+
+
+def test_what_the_repository_holds_can_travel() -> None:
+    """12 MB in all; results that were reported are packed."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is no checkout")
+    files = [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+    assert sum(file.stat().st_size for file in files) <= 12_000_000
+    assert not [file for file in files if file.name == EPISODES], "run `airoas pack` on its folder"
 
 
 def test_strange_rows_are_not_packed(folder: Path) -> None:

@@ -54,6 +54,11 @@ def test_a_timed_episode_without_its_moves_is_refused_and_one_of_iterations_repe
     assert f"episode {next(iter(rows))} was timed, and its row does not have the trials of every move. Run it with --full" in (
         capsys.readouterr().err
     )
+    assert main(["report", str(tmp_path / "timed"), *rows]) == 2  # the page of an episode repeats it
+    assert "Run it with --full" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "timed"), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "its moves were not kept" in page and f"airoas report {tmp_path / 'timed'}" not in page
     rows = bench(make_spec(episodes=1), tmp_path / "counted", Inline)
     assert "trials" not in next(iter(rows.values()))
     assert main(["replay", str(tmp_path / "counted"), *rows]) == 0

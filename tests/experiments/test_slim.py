@@ -35,7 +35,8 @@ def test_rows_with_and_without_their_moves_make_the_same_tables(make_spec: Calla
     assert not any(set(row) & set(MOVES) or set(row["times"]) & set(TIMED) for row in rows.values())
     assert rows == {key: slim(row) for key, row in full.items()} == {key: slim(slim(row)) for key, row in full.items()}
     assert all(rows[key]["actions"] == row["actions"] for key, row in full.items())
-    assert figures(spec, rows) == figures(spec, full)
+    without = [record | {"overshoot_ms_p99": None} for record in figures(spec, full)]  # no episode's percentile makes that of all
+    assert figures(spec, rows) == without != figures(spec, full)
     assert differences(spec, rows) == differences(spec, full)
     assert render(sheets(spec, rows), "text") == render(sheets(spec, full), "text")
     assert 5 * (tmp_path / "slim" / EPISODES).stat().st_size < (tmp_path / "full" / EPISODES).stat().st_size
@@ -62,8 +63,8 @@ def test_moves_that_are_wanted_stay(make_spec: Callable[..., Spec], tmp_path: Pa
 LONG: dict[str, str] = {
     "tag": "[planners.random]\n[planners.pomcp]\nseconds = 0.002\n",
     "laser-tag": "[planners.random]\n",
-    "rock-sample-15-15": "[planners.random]\n[planners.pomcp]\niterations = 10\n",
-    "light-dark-1.0": "[planners.airoas]\niterations = 10\n[planners.qmdp]\n",
+    "rock-sample-15-15": "[planners.random]\n",
+    "light-dark-1.0": "[planners.random]\n[planners.qmdp]\n",
 }
 
 
@@ -73,7 +74,7 @@ def test_an_episode_takes_at_most_300_bytes(domain: str, tmp_path: Path) -> None
     rows = bench(spec, tmp_path, Inline)
     assert (tmp_path / EPISODES).stat().st_size <= 0.3 * KILOBYTE * len(rows)
     assert max(len(line) for line in (tmp_path / EPISODES).read_bytes().splitlines() if line.startswith(b"[")) <= 0.3 * KILOBYTE
-    assert max(row["steps"] for row in rows.values()) > (30 if domain != "light-dark-1.0" else 5)
+    assert max(row["steps"] for row in rows.values()) > 30
     pack_folder(tmp_path)
     assert latest(tmp_path) == rows
 

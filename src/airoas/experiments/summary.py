@@ -44,8 +44,9 @@ class Summary:
     plan_seconds_mean: float
     plan_seconds_max: float
     update_seconds_mean: float
+    overshoot_ms_mean: float
     overshoot_ms_p99: float
-    """The 99th percentile over the decisions, each with that of its episode."""
+    """nan where rows do not have their moves (`--full`)."""
     overshoot_ms_max: float
     trials_mean: float
     """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
@@ -66,6 +67,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     done = [row for row in rows if "error" not in row]
     earned = returns(done)
     times, moves = [timing(row) for row in done], [row["steps"] for row in done]
+    late = [x for row in done for x in row["times"]["overshoot"]] if all("overshoot" in row["times"] for row in done) else []
     trials, unsearched = search_share(done)
 
     def over_moves(key: str) -> Any:
@@ -91,7 +93,8 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         plan_seconds_mean=float(over_moves("plan_mean").mean()),
         plan_seconds_max=float(over_moves("plan_max").max()),
         update_seconds_mean=float(over_moves("update_mean").mean()),
-        overshoot_ms_p99=1e3 * float(np.quantile(over_moves("overshoot_p99"), 0.99)),
+        overshoot_ms_mean=1e3 * float(over_moves("overshoot_mean").mean()),
+        overshoot_ms_p99=1e3 * float(np.quantile(late, 0.99)) if len(late) else math.nan,
         overshoot_ms_max=1e3 * float(over_moves("overshoot_max").max()),
         trials_mean=trials,
         unsearched=unsearched,

@@ -114,14 +114,14 @@ def _returns(spec: Spec, part: str, domain: str, records: list[Record]) -> Sheet
     about = spec.domains[domain]
     title = " - ".join(filter(None, (part, about.label if domain.endswith(about.label) else f"{about.label} ({domain})")))
     columns: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
-    columns += ("success", "wrong stops", "plan ms (max)", "overshoot ms p99 (max)", "trials a decision", "unsearched", "failed")
+    columns += ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
     sheet = Sheet(title, columns)
     for r in records:
         count = f"{r['episodes']} on {r['maps']} maps" if r["maps"] else str(r["episodes"])
         earned = (with_error(r["mean"], r["sem"]), interval(r["low"], r["high"]), with_error(r["reference_mean"], r["reference_sem"]))
         ended = (percent(r["success"]), percent(r["wrong_stop"]))
         planning = pair(_times(1e3, r["plan_seconds_mean"]), _times(1e3, r["plan_seconds_max"]))
-        over = pair(r["overshoot_ms_p99"], r["overshoot_ms_max"])
+        over = pair(r["overshoot_ms_mean"], r["overshoot_ms_max"])
         searched = ("" if r["trials_mean"] is None else f"{r['trials_mean']:.0f}", percent(r["unsearched"]))
         sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, *searched, str(r["failures"] or "")))
     planners = {cell.planner for cell in spec.cells}
