@@ -1,4 +1,4 @@
-"""What the reported episodes earned, less their luck: `python docs/luck.py` writes results/luck.csv from the rows of folders there.
+"""What the reported episodes earned, less their luck: `python docs/luck.py` adds it to the rows under results/, and packs them.
 
 Let V be any guess of what beliefs are worth, and Q(b, a) = E[r + discount V(b')]. Then the return of a policy is on average
 
@@ -12,28 +12,29 @@ The worlds need no planner to be seen again: a seed and the recorded actions det
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from airoas.bounds.part import over_states
 
 from airoas.belief.particles import Particles
 from airoas.bounds.find import find_bounds, find_plans
 from airoas.bounds.finite.point_based import write_out
-from airoas.bounds.part import over_states
 from airoas.compiler.kernels import kernel
 from airoas.episode import simulate
+from airoas.experiments.rows.slim import MOVES, TIMED, slim
+from airoas.experiments.rows.store import Lock, latest, write_packed
 from airoas.experiments.run.play import Row, find_domain
-from airoas.experiments.run.store import latest
 from airoas.planners.base import Decision
 from airoas.rng import Rng, stream
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "results" / "luck.csv"
 FOLDERS = ("literature", "budgets", "paper", "factorial")
+FIGURE = "return_without_luck"
+"""Its name in a row: an id says what was to be run and not by which version, so that the figure stays with the actions it is of."""
 
 
 class Guess(Protocol):
@@ -147,44 +148,35 @@ def _reward(model: Any, states: Any, actions: Any, rewards: Any, rng: Any) -> No
         _, rewards[i] = model.step(model.read_state(states, i), a, rng)
 
 
-def known_figures() -> dict[tuple[str, str], str]:
-    """Of the file: returns without luck by episode and return, for an id says what was to be run and not by which version."""
-    if not FILE.exists():
-        return {}
-    with open(FILE, newline="") as lines:
-        return {(row["id"], row["return"]): row["return_without_luck"] for row in csv.DictReader(lines)}
+def reported(row: Row) -> bool:
+    """Whether an episode gets a figure."""
+    return "error" not in row and row["planner"] != "random" and row["domain"] not in INEXACT
 
 
-def reported() -> dict[tuple[str, str], Row]:
-    """The episodes that get a figure, by the same keys."""
-    rows = [row for folder in FOLDERS if (ROOT / "results" / folder).exists() for row in latest(ROOT / "results" / folder).values()]
-    rows = [row for row in rows if "error" not in row and row["planner"] != "random" and row["domain"] not in INEXACT]
-    return {(row["id"], str(row["discounted_return"])): row for row in rows}
-
-
-def write(known: dict[tuple[str, str], str], rows: dict[tuple[str, str], Row]) -> None:
-    """The figures that are known of these episodes."""
-    figures = sorted((*key, known[key]) for key in rows.keys() & known.keys())
-    with open(FILE, "w", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows([("id", "return", "return_without_luck"), *figures])
-
-
-def main() -> None:
-    """Work out what the file does not have yet, map by map."""
-    known, rows = known_figures(), reported()
-    places = {key: (row["domain"], row["map"] or 0) for key, row in rows.items()}
-    wanted = sorted(rows.keys() - known.keys(), key=lambda key: (places[key], key))
-    for i, key in enumerate(wanted):
-        row = rows[key]
-        if i == 0 or places[key] != places[wanted[i - 1]]:
-            write(known, rows)
-            kind = next(kind for start, kind in GUESSES.items() if row["domain"].startswith(start))
-            guess = kind(find_domain(row["domain"])(row["seed"]))
-        known[key] = f"{without_luck(guess, row):.6f}"
-        if sys.stderr.isatty():
-            print(f"\r{i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
-    write(known, rows)
+def complete(folder: Path) -> None:
+    """Work out what the rows of a folder do not have yet, map by map."""
+    lock = Lock(folder)
+    try:
+        rows = [slim(row, (*MOVES, *TIMED)) for row in latest(folder).values()]
+        wanted = [row for row in rows if reported(row) and FIGURE not in row]
+        wanted.sort(key=lambda row: (row["domain"], row["map"] or 0, row["id"]))
+        place = None
+        for i, row in enumerate(wanted):
+            if place != (row["domain"], row["map"]):
+                write_packed(folder, rows)
+                place = row["domain"], row["map"]
+                kind = next(kind for start, kind in GUESSES.items() if row["domain"].startswith(start))
+                guess = kind(find_domain(row["domain"])(row["seed"]))
+            row[FIGURE] = round(without_luck(guess, row), 6)
+            if sys.stderr.isatty():
+                print(f"\r{folder.name}: {i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
+        if wanted:
+            write_packed(folder, rows)
+    finally:
+        lock.release()
 
 
 if __name__ == "__main__":
-    main()
+    for name in FOLDERS:
+        if (ROOT / "results" / name).exists():
+            complete(ROOT / "results" / name)

@@ -174,6 +174,9 @@ BAD = {
     "unknown format": ("table {folder} --format pdf", "pdf"),
     "pictures of nothing": ("plot {folder}/none", "holds no results"),
     "replay of nothing": ("replay {folder}/none aa", "holds no results"),
+    "packing of nothing": ("pack {folder}/none", "holds no results"),
+    "packing what is not there": ("pack {folder} --keep trails", "Did you mean `trials`?"),
+    "all of every move without a folder": ("run tiger random --full", "--out"),
     "tuning of nothing": ("tune tiger random --trials 2 --out {folder}/out", "declares no SEARCH_SPACE"),
     "tuning without trials": ("tune tiger random --out {folder}/out", "--trials"),
     "check of nothing": ("check", "FILE.py:MODEL"),
@@ -206,7 +209,7 @@ def test_neither_budget_where_the_planner_needs_one(folder: Path, capsys: pytest
 def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("list", "run", "check", "bench", "table", "plot", "replay", "tune"))
+    assert all(word in out for word in ("list", "run", "check", "bench", "table", "plot", "replay", "tune", "pack"))
 
 
 def test_help_and_version_do_not_load_the_compiler() -> None:

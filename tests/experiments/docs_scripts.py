@@ -10,6 +10,9 @@ from types import ModuleType
 ROOT = Path(__file__).parents[2]
 
 
+sys.path.append(str(ROOT / "docs"))  # scripts there import from folders beside them
+
+
 def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None

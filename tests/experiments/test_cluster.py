@@ -14,10 +14,10 @@ import pytest
 from test_pool import all_rows, repeatable
 
 from airoas.errors import OptionError
+from airoas.experiments.rows.store import read_rows
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.cluster import Cluster
 from airoas.experiments.run.pool import Inline, Pool
-from airoas.experiments.run.store import read_rows
 from airoas.experiments.spec.cells import Spec
 
 distributed = pytest.importorskip("distributed", reason="needs the extra `cluster`")

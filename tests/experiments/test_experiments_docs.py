@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from airoas.cli import main
-from airoas.experiments.run.play import REPEATED
+from airoas.experiments.rows.slim import slim
+from airoas.experiments.run.play import REPEATED, Row
 from airoas.experiments.run.pool import Inline, run
-from airoas.experiments.spec.cells import reading
+from airoas.experiments.spec import reading
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
@@ -30,7 +31,7 @@ def test_every_command_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert {command[1] for command in commands} == {"bench", "table", "plot", "tune"}
     offered = ""
-    for name in ("bench", "table", "plot", "tune", "replay"):
+    for name in ("bench", "table", "plot", "tune", "replay", "pack"):
         with pytest.raises(SystemExit):
             main([name, "--help"])
         offered += capsys.readouterr().out
@@ -45,10 +46,15 @@ def test_every_key_is_one(tmp_path: Path) -> None:
     assert set(reading.TOP) - {"name", "scale", "only", "folder"} <= named
 
 
-def test_every_part_of_a_line_is_named() -> None:
+def test_every_part_of_a_row_is_named() -> None:
+    """Of the usual row in the first table, and what a whole one has besides in the second."""
     spec = reading.parse("domains = ['tiger']\nepisodes = 1\nmax_steps = 2\n[planners.random]\n")
     (row,) = run(spec.tasks(), Inline())
-    table = TEXT.partition("`spec.toml` is what")[2].partition("`success` is")[0]
-    named = set(re.findall(r"`(\w+)`", table))
-    assert set(row) <= named
-    assert set(REPEATED) <= named
+    usual, full = TEXT.partition("`spec.toml` is what")[2].partition("`success` is")[0].split("`--full` keeps")
+
+    def parts(row: Row) -> set[str]:
+        return {*row, *row["times"], *row.get("search", ())}
+
+    assert parts(slim(row)) <= set(re.findall(r"`(\w+)`", usual))
+    assert parts(row) - parts(slim(row)) <= set(re.findall(r"`(\w+)`", full))
+    assert set(REPEATED) <= set(re.findall(r"`(\w+)`", usual))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,12 @@ from docs_scripts import script
 
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.episode import simulate
+from airoas.experiments.rows.slim import slim
+from airoas.experiments.rows.store import Store, latest, write_packed
+from airoas.experiments.run.bench import bench
 from airoas.experiments.run.play import record
+from airoas.experiments.run.pool import Inline
+from airoas.experiments.spec.reading import parse
 from airoas.planners import PBVI, QMDP, Random
 
 ROCKS = RockSample(5, ((1, 1), (3, 0), (2, 4)))
@@ -68,5 +74,49 @@ def test_another_world_is_noticed(luck: ModuleType) -> None:
         luck.without_luck(luck.Observable(ROCKS), row | {"discounted_return": 1.0})
 
 
+def test_folders_that_share_ids_have_their_own_figures(luck: ModuleType, tmp_path: Path) -> None:
+    """Versions of a planner run the same episodes and act otherwise: ids, seeds and now and then returns are equal."""
+    text = "domains = ['light-dark-1.0']\nepisodes = 12\nseed = 900000\nfilter = 'exact'\n[planners.airoas]\nseconds = 0.1\n"
+    tasks = parse(text, check=False).tasks()
+    for name, actions in (("literature", (0, 1)), ("budgets", (2, 1))):  # a step to either side, then stop
+        with Store(tmp_path / name) as store:
+            store.describe(text)
+            for task in tasks:
+                episode = simulate(LightDark(), luck.Recorded(actions), task["seed"], "exact")
+                told = {"version": "0", "machine": {"cpu": "none"}} | record(episode)
+                store.append(slim(task | told | {"times": told["times"] | {"started": "2026-01-01T00:00:00+0000", "seconds": 1.0}}))
+        luck.complete(tmp_path / name)
+    runs = script("results").runs_in(tmp_path)
+    first, second = runs["literature"], runs["budgets"]
+    assert first.luck.keys() == second.luck.keys() == {task["id"] for task in tasks}
+    guess = luck.Nothing(LightDark())
+    for run in (first, second):
+        for key, row in run.rows.items():
+            assert run.luck[key] == pytest.approx(luck.without_luck(guess, row), abs=1e-6)
+    equal = [key for key in first.rows if first.rows[key]["discounted_return"] == second.rows[key]["discounted_return"]]
+    assert equal
+    assert all(first.luck[key] != second.luck[key] for key in equal)  # id and return would not tell them apart
+
+
+def test_a_figure_stays_with_its_row(luck: ModuleType, tmp_path: Path) -> None:
+    """An episode that is run again has none until it is worked out, and nothing is worked out twice."""
+    text = "domains = ['light-dark-1.0']\nepisodes = 3\nfilter = 'exact'\n[planners.qmdp]\n"
+    rows = bench(parse(text), tmp_path, Inline, full=True)
+    luck.complete(tmp_path)
+    done = latest(tmp_path)
+    assert all("return_without_luck" in row and row["rewards"] == rows[key]["rewards"] for key, row in done.items())
+    again, *others = rows
+    with Store(tmp_path) as store:
+        store.append(slim(rows[again]))
+    assert "return_without_luck" not in latest(tmp_path)[again]
+    for key in others:
+        done[key]["return_without_luck"] = 7.0
+    write_packed(tmp_path, [slim(rows[again]), *(done[key] for key in others)])
+    luck.complete(tmp_path)
+    assert [latest(tmp_path)[key]["return_without_luck"] for key in rows] == [done[again]["return_without_luck"], 7.0, 7.0]
+
+
 def test_every_reported_episode_has_its_figure(luck: ModuleType) -> None:
-    assert luck.known_figures().keys() == luck.reported().keys(), "run `python docs/luck.py`"
+    for name in luck.FOLDERS:
+        for row in latest(luck.ROOT / "results" / name).values():
+            assert luck.reported(row) == ("return_without_luck" in row), "run `python docs/luck.py`"

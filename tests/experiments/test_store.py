@@ -11,7 +11,7 @@ import pytest
 
 import airoas
 from airoas.errors import OptionError, StoredDataError
-from airoas.experiments.run.store import EPISODES, Store, latest, read_rows
+from airoas.experiments.rows.store import EPISODES, Store, latest, read_rows
 
 ROWS = [{"id": f"{i:016x}", "version": "0", "value": "\u00e9" * i} for i in range(3)]
 
@@ -83,7 +83,7 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
 def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from airoas.experiments.run.store import Store
+from airoas.experiments.rows.store import Store
 Store(Path({str(tmp_path)!r}))
 print("held", flush=True)
 input()

@@ -19,9 +19,9 @@ from airoas.experiments.analysis.load import join
 from airoas.experiments.analysis.plot import draw
 from airoas.experiments.analysis.render import FORMATS, as_csv, escape, render
 from airoas.experiments.analysis.table import differences, figures, sheets
+from airoas.experiments.rows.store import Store
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline
-from airoas.experiments.run.store import Store
 from airoas.experiments.spec.cells import Spec
 from airoas.experiments.spec.reading import parse
 
@@ -141,9 +141,20 @@ def test_a_search_that_had_no_time_is_named_with_the_remedy(make_spec: Callable[
     never = {"stops": ["deadline"] * 3, "trials": [0, 4, 0]}
     assert " ".join(render(sheets(spec, invented(spec, **never)), "text").split()).count(said) == 3
     half = {"stops": ["deadline", "deadline", "done", "terminal"], "trials": [0, 8, 0, 0]}
-    assert "no search" not in render(sheets(spec, invented(spec, **half)), "text")
+    assert "no search within the time in 50 % of the decisions" in " ".join(render(sheets(spec, invented(spec, **half)), "text").split())
     assert figures(spec, invented(spec, **half))[0]["trials_mean"] == 4.0
+    seldom = {"stops": ["deadline"] * 20, "trials": [0] + [7] * 19}  # 5 %, no more
+    assert "no search" not in render(sheets(spec, invented(spec, **seldom)), "text")
     assert figures(spec, invented(spec, stops=["done"] * 2))[0]["trials_mean"] is None
+
+
+def test_trials_and_the_share_without_any_stand_beside_every_return(make_spec: Callable[..., Spec]) -> None:
+    """As columns where a planner searches, and not where none does."""
+    spec = make_spec(THREE)
+    sheet = sheets(spec, invented(spec, stops=["deadline"] * 4, trials=[0, 10, 10, 20]))[0]
+    assert [row[sheet.columns.index("trials a decision")] for row in sheet.rows] == ["10", "10", "10", ""]  # the last is from elsewhere
+    assert [row[sheet.columns.index("unsearched")] for row in sheet.rows] == ["25.0 %", "25.0 %", "25.0 %", ""]
+    assert "unsearched" not in sheets(spec, invented(spec, stops=["done"] * 2, trials=[0, 0]))[0].columns
 
 
 def test_a_choice_names_the_best(make_spec: Callable[..., Spec]) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from airoas.cli import main
 from airoas.errors import OptionError
+from airoas.experiments.rows.store import latest
 from airoas.experiments.run.pool import Inline
-from airoas.experiments.run.store import latest
 from airoas.experiments.run.tune import FRESH, SEEDS, Search, tune
 
 optuna = pytest.importorskip("optuna", reason="needs the extra `tune`")

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from airoas.experiments.store import latest
 from hostile import IMAGE, SCRIPT, Hostile
 
 import airoas
@@ -141,7 +142,7 @@ def test_light_and_dark(browser, episode):
 
 def test_a_folder_of_results(browser, tmp_path, capsys):
     folder = tmp_path / "<b>results"
-    assert main(["run", "tiger", "random", "--episodes", "3", "--max-steps", "3", "--out", str(folder)]) == 0
+    assert main(["run", "tiger", "random", "--episodes", "3", "--max-steps", "3", "--full", "--out", str(folder)]) == 0
     lines = (folder / "episodes.jsonl").read_text().splitlines()
     first, failed = json.loads(lines[0]), json.loads(lines[-1])
     first |= {"stops": ["deadline"] * 3, "times": first["times"] | {"plan": [1.2345] * 3}}  # as a timed search would have left it
@@ -170,7 +171,7 @@ def test_a_folder_of_results(browser, tmp_path, capsys):
 
 def test_only_failed_episodes(browser, tmp_path, capsys):
     assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "3", "--out", str(tmp_path / "out")]) == 0
-    rows = [json.loads(line) | {"error": "no such step"} for line in (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()]
+    rows = [row | {"error": "no such step"} for row in latest(tmp_path / "out").values()]
     (tmp_path / "out" / "episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "failed.html")]) == 0
     page = opened(browser, tmp_path / "failed.html")

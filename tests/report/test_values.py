@@ -171,7 +171,7 @@ def test_wrong_arguments_name_the_remedy(tmp_path, capsys):
     assert main(["run", "tiger", "random", "--episodes", "2", "--max-steps", "2", "--out", str(folder)]) == 0
     assert main(["report", str(folder), "zzz"]) == 2
     said = capsys.readouterr().err
-    assert "no episode" in said and f"{folder}/episodes.jsonl has the ids" in said
+    assert "no episode" in said and f"`airoas report {folder}` makes a page that names some" in said
     assert main(["report", str(folder), "-o", str(tmp_path / "no" / "x.html")]) == 2
     assert "Give -o another file" in capsys.readouterr().err
 

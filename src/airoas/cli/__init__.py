@@ -8,11 +8,11 @@ import sys
 import warnings
 
 from airoas import __version__
-from airoas.cli import bench, check, listing, plot, replay, report, run, table, tune
+from airoas.cli import bench, check, listing, pack, plot, replay, report, run, table, tune
 from airoas.cli.arguments import Parser
 from airoas.errors import AiroasError, OptionError
 
-COMMANDS = (listing, run, check, bench, table, plot, report, replay, tune)
+COMMANDS = (listing, run, check, bench, table, plot, report, replay, tune, pack)
 """Each module has `add(commands)`, which declares its arguments and what obeys them."""
 
 

@@ -74,6 +74,12 @@ def add_mode(parser: Any) -> None:
     parser.add_argument("--mode", choices=("compiled", "debug", "interpreted"), help=remark)
 
 
+def add_full(parser: Any) -> None:
+    """--full."""
+    remark = "keep all of every move, ten times the space: timed episodes can be repeated by that"
+    parser.add_argument("--full", action="store_true", help=remark)
+
+
 def add_budget(parser: Any, required: bool = False) -> None:
     """--seconds or --iterations."""
     budget = parser.add_mutually_exclusive_group(required=required)

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import positive
+from airoas.cli.arguments import add_full, positive
 from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
@@ -32,6 +32,7 @@ def add(commands: Any) -> None:
     bench.add_argument("--only", default="", metavar="PART", help="the parts whose name begins so")
     bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
     bench.add_argument("--retry", action="store_true", help="run failed episodes again")
+    add_full(bench)
     bench.set_defaults(command=_bench)
 
 
@@ -49,7 +50,7 @@ def _bench(options: argparse.Namespace) -> int:
         warnings.warn(f"{jobs} jobs share {cores} cores: searches that are timed get less done", stacklevel=2)
     try:
         with watching(spec) as watch:
-            rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry)
+            rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry, full=options.full)
     except KeyboardInterrupt:
         print(f"airoas: stopped; what is done is in {options.out}, and the same command goes on from there", file=sys.stderr)
         return 130

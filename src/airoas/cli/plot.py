@@ -16,7 +16,7 @@ def add(commands: Any) -> None:
 
 def _plot(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.plot import draw
-    from airoas.experiments.run.store import latest
+    from airoas.experiments.rows.store import latest
     from airoas.experiments.spec.reading import of_folder
 
     folder = Path(options.folder)

@@ -13,21 +13,25 @@ def add(commands: Any) -> None:
     replay = commands.add_parser(
         "replay",
         help="repeat one episode of a folder",
-        description="Repeat an episode; a timed search gets the trials that it had finished then.",
+        description="Repeat an episode; a timed search gets the trials that it had finished then, for which it has to be run with --full. "
+        "Episodes of another version of airoas may come out in another way.",
     )
     replay.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out")
-    replay.add_argument("id", metavar="ID", help="`id` of a line in episodes.jsonl, or its beginning")
+    replay.add_argument("id", metavar="ID", help="`id` of an episode (`airoas report DIR` names some), or its beginning")
     add_mode(replay)
     replay.set_defaults(command=_replay)
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from airoas.experiments.rows.store import find
     from airoas.experiments.run.play import REPEATED, play
-    from airoas.experiments.run.replay import differences
-    from airoas.experiments.run.store import find
+    from airoas.experiments.run.replay import check_moves, differences, other_version
 
     folder = Path(options.folder)
     row = find(folder, options.id)
+    check_moves(row)
+    if said := other_version(row):
+        print(f"airoas: {said}")
     task = {key: row[key] for key in REPEATED} | {"mode": options.mode, "show": row["id"]}
     again = play(task if "error" in row else task | {"replay": row})
     if "shown" in again:

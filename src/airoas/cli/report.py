@@ -17,14 +17,14 @@ def add(commands: Any) -> None:
         "more to see its beliefs and search trees.",
     )
     report.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out; DIR/ID is an episode of it")
-    report.add_argument("id", metavar="ID", nargs="?", help="an episode: `id` of a line in episodes.jsonl, or its beginning")
+    report.add_argument("id", metavar="ID", nargs="?", help="an episode's `id`, or its beginning; a timed one needs a run with --full")
     report.add_argument("-o", "--out", metavar="FILE", help="(default report.html, or episode-ID.html with the first of an id)")
     report.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> int:
     from airoas.cli.progress import saying
-    from airoas.experiments.run.store import SPEC, find
+    from airoas.experiments.rows.store import SPEC, find
     from airoas.report import episode, folder
 
     place, key = Path(options.folder), options.id

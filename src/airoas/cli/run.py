@@ -10,8 +10,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_budget, add_mode, positive, read_settings, whole
+from airoas.cli.arguments import add_budget, add_full, add_mode, positive, read_settings, whole
 from airoas.cli.progress import watching
+from airoas.errors import OptionError
 
 if TYPE_CHECKING:
     from airoas.experiments.analysis.summary import Summary
@@ -27,6 +28,7 @@ def add(commands: Any) -> None:
     add_budget(run)
     run.add_argument("--jobs", type=positive, default=1, metavar="J", help="processes (default 1)")
     run.add_argument("--out", metavar="DIR", help="keep the episodes in this folder; the same command again goes on from there")
+    add_full(run)
     run.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
     run.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
     run.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
@@ -42,6 +44,8 @@ def _run(options: argparse.Namespace) -> int:
     from airoas.experiments.run.bench import bench
     from airoas.experiments.run.pool import Inline, Pool, Runner, run
 
+    if options.full and not options.out:
+        raise OptionError("--full says what to keep, and nothing is kept", "give a folder with --out.")
     spec = _spec(options)
     tasks = spec.tasks()
     extra = {"mode": options.mode, "show": tasks[0]["id"] if options.show else None}
@@ -51,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
 
     with watching(spec) as watch:
         if options.out:
-            rows = bench(spec, Path(options.out), runner, watch, extra=extra)
+            rows = bench(spec, Path(options.out), runner, watch, extra=extra, full=options.full)
         else:
             rows = {}
             watch(None, rows)

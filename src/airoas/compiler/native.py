@@ -196,7 +196,7 @@ class NativeClass:
         functions: dict[str, python_types.FunctionType],
         properties: dict[str, python_types.FunctionType],
         constants: dict[str, Any],
-        check_methods: Callable[[ModelType, set[str]], None],
+        check_methods: Callable[[ModelType, frozenset[str]], None],
     ) -> None:
         self.name = name
         self.functions = functions
@@ -228,8 +228,10 @@ class NativeClass:
         if key == known:
             return self
         if key not in self._parts:
-            chosen = ({k: v for k, v in part.items() if k in key} for part in (self.functions, self.properties, self.constants))
-            self._parts[key] = NativeClass(self.name, *chosen, self.check_methods)
+            functions = {name: value for name, value in self.functions.items() if name in key}
+            properties = {name: value for name, value in self.properties.items() if name in key}
+            constants = {name: value for name, value in self.constants.items() if name in key}
+            self._parts[key] = NativeClass(self.name, functions, properties, constants, self.check_methods)
         return self._parts[key]
 
     def method(self, name: str, how: str) -> Any:
@@ -527,5 +529,3 @@ def _lower_bound(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     with cgutils.if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
     return result
-
-

@@ -46,9 +46,7 @@ def inspect(model: Any, states: Any, alive: Any, allowed: Any) -> int:
 
 
 @kernel
-def step(
-    model: Any, states: Any, alive: Any, actions: Any, seed: int, numbers: Any, after: Any, rewards: Any, arrived: Any
-) -> None:
+def step(model: Any, states: Any, alive: Any, actions: Any, seed: int, numbers: Any, after: Any, rewards: Any, arrived: Any) -> None:
     """One step of every row that is alive; `arrived` says which are alive after it. It may be `alive` itself, and `after` `states`."""
     own = new_stream()
     many = len(actions) > 1
@@ -174,7 +172,6 @@ class Batch:
     @functools.cached_property
     def log_likelihoods(self) -> Bound:
         return self._bound(log_likelihoods, self._states, self._flags, self._observations, self._actions, np.zeros((1, 1)))
-
 
     @functools.cached_property
     def permits(self) -> Bound:

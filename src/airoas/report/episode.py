@@ -17,7 +17,7 @@ from airoas.catalog import make_planner
 from airoas.episode import Episode, simulate
 from airoas.errors import OptionError, rounded
 from airoas.experiments.run.play import Row, find_domain, record, with_tuples
-from airoas.experiments.run.replay import Replayed, differences
+from airoas.experiments.run.replay import Replayed, check_moves, differences, other_version
 from airoas.planners.base import Decision, Planner
 from airoas.report import figures
 from airoas.report.outline import outline
@@ -74,6 +74,7 @@ def replay(row: Row, say: Say) -> str:
     if "error" in row:
         problem = f"episode {row['id']} failed: {row['error']}"
         raise OptionError(problem, "run `airoas replay` on it with --mode debug to see where; a report needs a finished one.")
+    check_moves(row)
     planner = Replayed(make_planner(row["planner"], with_tuples(row["options"])), row)
     settings = {key: row[key] for key in ("filter", "particles", "max_steps")}
     model = find_domain(row["domain"])(row["seed"])
@@ -81,7 +82,8 @@ def replay(row: Row, say: Say) -> str:
     episode = simulate(model, recorder, row["seed"], **settings)
     departed = differences(row, record(episode))
     if departed:
-        note = f"Not the same as recorded, so that the model or airoas has changed since: {rounded('; '.join(departed))}."
+        why = other_version(row) or "the model or airoas has changed since"
+        note = f"Not the same as recorded ({why}): {rounded('; '.join(departed))}."
     else:
         note, episode = "The same as recorded, to the last bit.", as_recorded(episode, row)
     title = " on ".join(Path(row[key]).name for key in ("planner", "domain"))  # file.py:Model without its folder
@@ -89,7 +91,10 @@ def replay(row: Row, say: Say) -> str:
 
 
 def as_recorded(episode: Episode, row: Row) -> Episode:
-    """The episode with the times and the stops of its row: run once more, a timed search is stopped by the trials that it had."""
+    """The episode with the times and the stops of its row, where it has them: run once more, a timed search is stopped by the trials
+    that it had."""
+    if "stops" not in row or "plan" not in row["times"]:
+        return episode
     trace = []
     for step, stop, seconds in zip(episode.trace, row["stops"], row["times"]["plan"], strict=True):
         stats = replace(step.decision.stats, stop=stop, seconds=seconds)

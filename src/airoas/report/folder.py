@@ -8,8 +8,9 @@ from shlex import quote
 
 from airoas.experiments.analysis.plot import figures
 from airoas.experiments.analysis.table import sheets
+from airoas.experiments.rows.store import latest
 from airoas.experiments.run.play import Row
-from airoas.experiments.run.store import latest
+from airoas.experiments.run.replay import can_replay
 from airoas.experiments.spec.cells import Spec
 from airoas.experiments.spec.reading import of_folder
 from airoas.report.page import page
@@ -39,9 +40,11 @@ def _episodes(spec: Spec, rows: dict[str, Row], folder: Path) -> Sheet:
         places = dict(zip((0, len(done) - 1, len(done) // 2), ("worst", "best", "middle"), strict=True)) if done else {}
         for place in sorted(places):
             row = done[place]
-            command = f"airoas report {quote(str(folder))} {row['id']}"
+            command = f"airoas report {quote(str(folder))} {row['id']}" if can_replay(row) else "-"
             found = (places[place], f"{row['discounted_return']:.4g}", str(row["steps"]), str(row["seed"]), command)
             table.rows.append((cell.domain, cell.label, *found))
+    if any(row[-1] == "-" for row in table.rows):
+        table.notes.append("An episode without a command was timed, and its moves were not kept: `--full` keeps them.")
     table.notes.append("The command makes a page of the episode, several MB large, with belief and search tree at every step.")
     return table
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from airoas.planners.bounded.tree import BRANCHES, NODES
 from airoas.planners.bounded.view import BeliefTree, Branch, Node
 from airoas.tables import numbers
 
@@ -50,7 +49,7 @@ def outline(tree: Any, most: int) -> Outline:
     """The `most` nodes of the largest size, each with everything above it."""
     if isinstance(tree, BeliefTree):
         sizes = _sizes(tree)
-        total = len(tree) + int(tree.columns.counts[BRANCHES])
+        total = len(tree) + tree.columns.n_action_nodes
         scaled = "" if tree.weighted else "; bounds below the root are those of its share, as seen from the root"
         return _grow(_Bounded(tree.root, sizes), most, total, f"beliefs and actions in and below{scaled}")
     return _grow(_Visited(tree.root), most, 0, "visits")
@@ -91,7 +90,7 @@ class _Bounded:
                 facts |= {"reward": f"{node.reward:.4g}", "observations": str(len(children))}
             return {"action": self.label} | facts
         particles = node.particles
-        facts |= {"chance": f"{node.chance:.4g}", "depth": str(node.depth)}
+        facts |= {"probability": f"{node.probability:.4g}", "depth": str(node.depth)}
         if particles is not None:
             facts |= {"particles": str(len(particles)), "ESS": f"{particles.ess:.1f}"}
         return ({} if node.observation is None else {"observation": numbers(node.observation)}) | facts
@@ -131,8 +130,8 @@ def _seen(observation: Any) -> str:
 def _sizes(tree: BeliefTree) -> tuple[np.ndarray, np.ndarray]:
     """The nodes in and below each belief node [B] and each action node [A]."""
     columns = tree.columns
-    beliefs, actions = int(columns.counts[NODES]), int(columns.counts[BRANCHES])
-    depth, parent, above = columns.depth[:beliefs], columns.parent[:beliefs], columns.above[:actions]
+    beliefs, actions = columns.n_nodes, columns.n_action_nodes
+    depth, parent, above = columns.depth[:beliefs], columns.parent[:beliefs], columns.node[:actions]
     of_beliefs, of_actions = np.ones(beliefs, np.int64), np.ones(actions, np.int64)
     levels = depth[above]
     for level in range(int(depth.max()), -1, -1):  # children before parents

@@ -153,9 +153,7 @@ def gibbs(
 
 
 @kernel
-def mutate(
-    model: Any, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
-) -> None:
+def mutate(model: Any, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any) -> None:
     """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s)."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
@@ -224,9 +222,7 @@ def _no_sweep(
 
 
 @kernel
-def _no_mutate(
-    owner: Any, states: Any, out: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
-) -> None:
+def _no_mutate(owner: Any, states: Any, out: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any) -> None:
     pass
 
 

@@ -30,9 +30,7 @@ def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> in
     """One sweep of the move that was chosen; accepted proposals are counted in work.accepted and work.noise_accepted."""
     if work.move <= GIBBS:
         work.counts[0] = work.counts[1] = 0
-        bad = work.sweep(
-            system.ancestors, system.states, system.log_likelihoods, work.actions, work.observations, beta, seed, work.counts
-        )
+        bad = work.sweep(system.ancestors, system.states, system.log_likelihoods, work.actions, work.observations, beta, seed, work.counts)
         work.accepted += work.counts[ACCEPTED]
         work.evaluated += work.counts[1]
         return OK if bad == 0 else BAD_LIKELIHOOD

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from airoas.errors import OptionError
+from airoas.experiments.rows.store import latest
 from airoas.experiments.run.play import Row
-from airoas.experiments.run.store import latest
 from airoas.experiments.spec.cells import Part, Spec
 from airoas.experiments.spec.reading import of_folder
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from airoas.experiments.analysis.statistics import Estimate, estimate
+from airoas.experiments.rows.slim import searched, timing
 from airoas.experiments.run.play import Row
 
-_NO_SEARCH = ("done", "terminal")  # how decisions end for which no search was wanted
+WORTH_A_WORD = 0.05
+"""A share of decisions without a search that is told beside the figures."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Summary:
     plan_seconds_mean: float
     plan_seconds_max: float
     update_seconds_mean: float
+    overshoot_ms_mean: float
     overshoot_ms_p99: float
+    """nan where rows do not have their moves (`--full`)."""
     overshoot_ms_max: float
     trials_mean: float
     """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
@@ -62,9 +66,13 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     rows = list(rows)
     done = [row for row in rows if "error" not in row]
     earned = returns(done)
-    plans, overshoots, updates = (np.array([x for row in done for x in row["times"][key]]) for key in ("plan", "overshoot", "update"))
-    moves = len(plans)
-    ends = [end for row in done for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in _NO_SEARCH]
+    times, moves = [timing(row) for row in done], [row["steps"] for row in done]
+    late = [x for row in done for x in row["times"]["overshoot"]] if all("overshoot" in row["times"] for row in done) else []
+    trials, unsearched = search_share(done)
+
+    def over_moves(key: str) -> Any:
+        """A figure of each episode, as often as it has moves."""
+        return np.repeat([found[key] for found in times], moves) if sum(moves) else np.array([math.nan])
 
     def share(key: str) -> float:
         return sum(row[key] for row in done) / len(done) if done else math.nan
@@ -82,21 +90,30 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         terminated=share("terminated"),
         success=share("success"),
         wrong_stop=share("wrong_stop"),
-        plan_seconds_mean=float(plans.mean()) if moves else math.nan,
-        plan_seconds_max=float(plans.max()) if moves else math.nan,
-        update_seconds_mean=float(updates.mean()) if moves else math.nan,
-        overshoot_ms_p99=1e3 * float(np.quantile(overshoots, 0.99)) if moves else math.nan,
-        overshoot_ms_max=1e3 * float(overshoots.max()) if moves else math.nan,
-        trials_mean=sum(trials for _, trials in ends) / len(ends) if ends else math.nan,
-        unsearched=sum(end == ("deadline", 0) for end in ends) / len(ends) if ends else math.nan,
+        plan_seconds_mean=float(over_moves("plan_mean").mean()),
+        plan_seconds_max=float(over_moves("plan_max").max()),
+        update_seconds_mean=float(over_moves("update_mean").mean()),
+        overshoot_ms_mean=1e3 * float(over_moves("overshoot_mean").mean()),
+        overshoot_ms_p99=1e3 * float(np.quantile(late, 0.99)) if len(late) else math.nan,
+        overshoot_ms_max=1e3 * float(over_moves("overshoot_max").max()),
+        trials_mean=trials,
+        unsearched=unsearched,
         rescues=sum(row["rescues"] for row in done),
         failures=len(rows) - len(done),
     )
 
 
+def search_share(rows: Iterable[Row]) -> tuple[float, float]:
+    """Trials per decision, and the share of decisions whose time was up before the first trial; both are about decisions that were
+    searched for, and nan where there are none. Bounds that meet before the first trial are no lack of time."""
+    found = [searched(row) for row in rows if "error" not in row]
+    decisions, trials, unsearched = (sum(one[key] for one in found) for key in ("decisions", "trials", "unsearched"))
+    return (trials / decisions, unsearched / decisions) if decisions else (math.nan, math.nan)
+
+
 def no_search(record: dict[str, Any]) -> str | None:
-    """What to say of a summary (as `to_dict` gives it) in which most decisions had no time for a search."""
-    if not (record["unsearched"] or 0.0) > 0.5:
+    """What to say of a summary (as `to_dict` gives it) in which more than a few decisions had no time for a search."""
+    if not (record["unsearched"] or 0.0) > WORTH_A_WORD:
         return None
     found = f"{record['planner']} on {record['domain']}: no search within the time in {100 * record['unsearched']:.0f} % of the decisions"
     return f"{found}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."

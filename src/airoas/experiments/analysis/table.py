@@ -113,27 +113,28 @@ def _remarks(spec: Spec, records: list[Record]) -> list[str]:
 def _returns(spec: Spec, part: str, domain: str, records: list[Record]) -> Sheet:
     about = spec.domains[domain]
     title = " - ".join(filter(None, (part, about.label if domain.endswith(about.label) else f"{about.label} ({domain})")))
-    columns = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
-    sheet = Sheet(title, (*columns, "success", "wrong stops", "plan ms (max)", "overshoot ms p99 (max)", "trials", "failed"))
+    columns: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
+    columns += ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
+    sheet = Sheet(title, columns)
     for r in records:
         count = f"{r['episodes']} on {r['maps']} maps" if r["maps"] else str(r["episodes"])
         earned = (with_error(r["mean"], r["sem"]), interval(r["low"], r["high"]), with_error(r["reference_mean"], r["reference_sem"]))
         ended = (percent(r["success"]), percent(r["wrong_stop"]))
         planning = pair(_times(1e3, r["plan_seconds_mean"]), _times(1e3, r["plan_seconds_max"]))
-        over = pair(r["overshoot_ms_p99"], r["overshoot_ms_max"])
-        trials = "" if r["trials_mean"] is None else f"{r['trials_mean']:.0f}"
-        sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, trials, str(r["failures"] or "")))
+        over = pair(r["overshoot_ms_mean"], r["overshoot_ms_max"])
+        searched = ("" if r["trials_mean"] is None else f"{r['trials_mean']:.0f}", percent(r["unsearched"]))
+        sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, *searched, str(r["failures"] or "")))
     planners = {cell.planner for cell in spec.cells}
     for name, (mean, sem) in spec.reference.get(domain, {}).items():
         if name not in planners:
-            sheet.rows.append((name, "", "", "", with_error(mean, sem), "", "", "", "", "", ""))
+            sheet.rows.append((name, "", "", "", with_error(mean, sem), *[""] * (len(columns) - 5)))
     if about.upper_bound is not None:
         sheet.notes.append(f"No policy earns more than {about.upper_bound:g} here (proved).")
     if about.note:
         sheet.notes.append(about.note)
     if any(r["maps"] for r in records):
         sheet.notes.append("Errors and intervals are those of a mean over maps.")
-    return sheet
+    return sheet.trimmed()
 
 
 def _choice(spec: Spec, part: Part, records: list[Record]) -> Sheet:

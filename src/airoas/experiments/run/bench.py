@@ -11,9 +11,10 @@ from typing import Any
 
 from airoas import __version__
 from airoas.errors import OptionError
+from airoas.experiments.rows.slim import slim
+from airoas.experiments.rows.store import Store
 from airoas.experiments.run.play import Row, Task, find_domain
 from airoas.experiments.run.pool import Runner, run
-from airoas.experiments.run.store import Store
 from airoas.experiments.spec.cells import Cell, Spec
 from airoas.experiments.spec.reading import parse
 
@@ -25,12 +26,13 @@ def bench(
     watch: Callable[[Row | None, dict[str, Row]], None] = lambda row, rows: None,
     retry: bool = False,
     extra: dict[str, Any] | None = None,
+    full: bool = False,
 ) -> dict[str, Row]:
     """Run what is missing of an experiment and return all its rows by id.
 
     `watch` is called with every new row and all rows so far, and once with None before the first. Failed episodes of a model
     that has changed since are run again, and with `retry` all that failed; the last row of an episode is the one that counts.
-    `extra` goes into every task (`mode`, say).
+    `extra` goes into every task (`mode`, say). With `full`, rows keep all that is known of every move.
     """
     with Store(folder) as store:
         _agree(spec, store)
@@ -43,7 +45,8 @@ def bench(
             with contextlib.closing(runner()) as running:
                 for row in run([task | (extra or {}) for task in tasks], running):
                     failed = {"model": content_of(row)} if "error" in row else {}
-                    store.append({key: value for key, value in row.items() if key != "shown"} | failed)
+                    kept = {key: value for key, value in row.items() if key != "shown"} | failed
+                    store.append(kept if full else slim(kept))
                     watch(row, store.rows)
         return store.rows
 

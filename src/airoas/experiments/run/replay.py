@@ -1,4 +1,7 @@
-"""An episode once more: a timed search repeats when each move gets the trials that it had finished then."""
+"""An episode once more: a timed search repeats when each move gets the trials that it had finished then.
+
+That is promised for rows of the version that runs; another may search in another way.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,35 @@ import dataclasses
 import math
 from typing import Any
 
+from airoas import __version__
 from airoas.belief.particles import Particles
+from airoas.errors import OptionError
 from airoas.planners.base import Decision, Planner, Stats
 from airoas.rng import Rng
 
 COMPARED = ("actions", "rewards", "lower", "upper", "discounted_return", "return", "steps", "terminated")
+
+TIMED = ("trials", "stops", "actions", "lower", "upper")
+"""What of its moves a timed episode needs."""
+
+
+def can_replay(row: dict[str, Any]) -> bool:
+    """Whether a row has what repeating its episode takes."""
+    return "error" in row or "seconds" not in row["options"] or all(key in row for key in TIMED)
+
+
+def check_moves(row: dict[str, Any]) -> None:
+    """Refuse a timed episode whose moves were not kept."""
+    if not can_replay(row):
+        problem = f"episode {row['id']} was timed, and its row does not have the trials of every move"
+        raise OptionError(problem, "run it with --full, which keeps them; with --iterations in place of --seconds they are not needed.")
+
+
+def other_version(row: dict[str, Any]) -> str:
+    """What to say of a row that another version has written; else nothing."""
+    if row["version"] == __version__:
+        return ""
+    return f"recorded by airoas {row['version']}, and this is {__version__}: only rows of the same version are sure to repeat"
 
 
 class Replayed:
@@ -18,8 +45,8 @@ class Replayed:
 
     def __init__(self, planner: Any, row: dict[str, Any]) -> None:
         self.planner = planner
-        self.moves = zip(*(row[key] for key in ("trials", "stops", "actions", "lower", "upper")), strict=True)
         self.timed = getattr(planner, "seconds", None) is not None
+        self.moves = zip(*(row[key] for key in TIMED), strict=True) if self.timed else iter(())
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         if not self.timed:
@@ -34,13 +61,14 @@ class Replayed:
 
 
 def differences(row: dict[str, Any], again: dict[str, Any]) -> list[str]:
-    """Sentences on where the repeated episode departs from the recorded one; empty where it is the same to the last bit."""
+    """Sentences on where the repeated episode departs from the recorded one; empty where all that the row has is the same to the
+    last bit."""
     if "error" in row or "error" in again:
         same = row.get("error") == again.get("error")
         return [] if same else [f"recorded: {row.get('error', 'no error')}; now: {again.get('error', 'no error')}"]
     found = []
     for key in COMPARED:
-        if row[key] == again[key]:
+        if key not in row or row[key] == again[key]:
             continue
         if isinstance(row[key], list):
             t = next((t for t, (a, b) in enumerate(zip(row[key], again[key], strict=False)) if a != b), min(len(row[key]), len(again[key])))

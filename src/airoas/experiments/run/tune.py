@@ -16,9 +16,9 @@ from airoas import catalog
 from airoas.errors import AiroasError, OptionError
 from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.summary import returns
+from airoas.experiments.rows.store import Lock
 from airoas.experiments.run.play import Row
 from airoas.experiments.run.pool import Runner, run
-from airoas.experiments.run.store import Lock
 from airoas.experiments.spec.cells import Spec
 from airoas.experiments.spec.reading import parse
 

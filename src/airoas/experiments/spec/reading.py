@@ -15,7 +15,7 @@ from typing import Any
 
 from airoas.catalog import EPISODES_PER_MAP, FAMILIES
 from airoas.errors import OptionError, suggest
-from airoas.experiments.run.store import SPEC, read_spec
+from airoas.experiments.rows.store import SPEC, read_spec
 from airoas.experiments.spec.cells import Cell, Domain, Part, Spec, is_file
 from airoas.experiments.spec.fit import check_fit
 

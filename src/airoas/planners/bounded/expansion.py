@@ -98,7 +98,8 @@ def follow(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
         if size != TOO_MANY:
             tree.enumerated[ba] = 1
             return size, reward
-    return simulate_all(tree, search, ba, seed)
+    size, reward = simulate_all(tree, search, ba, seed)
+    return size, reward
 
 
 @apart

@@ -67,7 +67,7 @@ def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
     for i in range(size):
         search.arrived[i] = before[i] > 0.0
     search.log_likelihoods(states, search.arrived[:size], tree.observations[b : b + 1], tree.actions[ba : ba + 1], search.logs)
-    return weigh(before, search.logs[0], search.weights[0])
+    return float(weigh(before, search.logs[0], search.weights[0]))
 
 
 @apart

@@ -207,7 +207,7 @@ class Session:
 
     def _notes(self, tree: Tree) -> dict[str, Any]:
         bounds, planner = self.bounds, self.planner
-        notes = {"bounds": f"{bounds.lower}, {bounds.upper}", "sound": bounds.sound, "expansions": tree.n_expansions}
+        notes: dict[str, Any] = {"bounds": f"{bounds.lower}, {bounds.upper}", "sound": bounds.sound, "expansions": tree.n_expansions}
         if tree.n_annealed:
             notes |= {"annealed": tree.n_annealed, "stages": tree.n_stages, "evaluations": tree.n_evaluations}
         notes |= planner.notes(self.model)
