@@ -233,7 +233,7 @@ def test_opening_by_values_uses_the_plans_of_the_bound() -> None:
     model, belief = tiger(), Particles([[0.0], [1.0]], [0.97, 0.03])
     bounds = find_bounds(model, "auto")
     root = AIROAS(seconds=1e-9, anneal="none", particles=100).plan(model, belief, stream(0)).tree.root
-    values = bounds.data.values
+    values = bounds.values(model, belief.states)
     weights = np.array([0.97, 0.03])
     plans = len(bounds.first_actions)
     for branch in root.branches:

@@ -124,8 +124,9 @@ def _permits_all(free: _Free, states: Any, alive: Any, actions: Any, out: Any) -
 def _uniform_actions(free: _Free, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
     own = new_stream()
     for i in range(len(states)):
-        own.reseed(seed, 2, numbers[i])
-        actions[i, 0] = own.integer(free.n_actions)
+        if alive[i]:
+            own.reseed(seed, 2, numbers[i])
+            actions[i, 0] = own.integer(free.n_actions)
 
 
 class Simulator(Record):
