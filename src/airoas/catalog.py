@@ -34,6 +34,13 @@ def _family(module: str, make: str, *arguments: Any) -> Callable[[int], Any]:
     return lambda seed: made(seed // EPISODES_PER_MAP)
 
 
+STRANGERS = {
+    "building": _domain("strangers.building", "Building"),
+    "vdp-tag": _domain("strangers.vdp_tag", "VDPTag"),
+    "vdp-tag-continuous": _domain("strangers.vdp_tag", "VDPTagContinuous"),
+    "patrol": _domain("strangers.patrol", "Patrol"),
+}
+"""Models without a hint."""
 DOMAINS: dict[str, Callable[[int], Any]] = {
     "tiger": _domain("tiger", "Tiger"),
     "light-dark-0.5": _domain("light_dark", "LightDark", step_size=0.5),
@@ -52,6 +59,7 @@ DOMAINS: dict[str, Callable[[int], Any]] = {
     "rock-sample-15-15-despot": _domain("rock_sample", "standard", 15, 15, despot=True),
     "rock-sample-random-11-11": _family("rock_sample", "random_map", 11, 11),
     "rock-sample-random-15-15": _family("rock_sample", "random_map", 15, 15),
+    **STRANGERS,
 }
 FAMILIES = tuple(name for name in DOMAINS if "random" in name)
 PLANNERS = {
