@@ -39,6 +39,13 @@ STRANGERS = {
     "vdp-tag": _domain("strangers.vdp_tag", "VDPTag"),
     "vdp-tag-continuous": _domain("strangers.vdp_tag", "VDPTagContinuous"),
     "patrol": _domain("strangers.patrol", "Patrol"),
+    "rescue": _domain("strangers.rescue", "Rescue"),
+    "welds": _domain("strangers.welds", "Welds"),
+    "hawk": _domain("strangers.hawk", "Hawk"),
+    "machine": _domain("strangers.machine", "Machine"),
+    "poker": _domain("strangers.poker", "Poker"),
+    "mine": _domain("strangers.mine", "Mine"),
+    "leak": _domain("strangers.leak", "Leak"),
 }
 """Models without a hint."""
 DOMAINS: dict[str, Callable[[int], Any]] = {
