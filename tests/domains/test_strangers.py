@@ -10,7 +10,7 @@ import airoas
 from airoas import Particles
 from airoas.catalog import STRANGERS
 from airoas.domains.strangers import building, vdp_tag
-from airoas.hooks import HOOKS, REQUIRED
+from airoas.modelling.interface import HOOKS, REQUIRED
 
 ALLOWED = {*REQUIRED, "actions", "sample_action", "is_terminal", "legal", "prepare"}
 

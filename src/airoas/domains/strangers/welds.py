@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from airoas.protocol import model
+from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
 WELDS = 8
