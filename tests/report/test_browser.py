@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
-from airoas.experiments.store import latest
 from hostile import IMAGE, SCRIPT, Hostile
 
 import airoas
 from airoas.cli import main
+from airoas.experiments.rows.store import latest
 from airoas.planners import AIROAS
 from airoas.report.episode import report
 

@@ -17,10 +17,11 @@ from airoas.belief.tempering import literal
 from airoas.belief.tempering.anneal import choose_move, draws_of
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPLETED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
-from airoas.bounds import Bounds
+from airoas.bounds import Bounds, find_bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import apart
 from airoas.errors import OptionError
+from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.leaves import draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf
@@ -43,12 +44,14 @@ from airoas.planners.bounded.tree import (
     search_by,
     set_bounds,
 )
+from airoas.policies import learned
 from airoas.rng import hash_key, new_stream, stream
 
 MODES = ("corrected", "literal", "none")
 MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
+POLICIES = ("auto", "always", "none")
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,10 @@ class AIROAS(BoundedPlanner):
     `particles`; there is nothing to anneal there. It needs bounds with values of actions, as "auto" gives. False: always particles."""
     trial: str = "excess"
     """"excess" (a trial ends where nothing is left to gain) or "full" (it goes on to `max_depth`)."""
+    policy: str = "auto"
+    """A policy found from the simulator leads, improved by rollouts: "auto" where the bounds are estimates, "always" or "none"."""
+    learn_seconds: float = 30.0
+    """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     literal_weights: str = "likelihood"
     """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.tempering.literal`."""
 
@@ -111,6 +118,10 @@ class AIROAS(BoundedPlanner):
             raise OptionError(f"observations is {self.observations}", "use at least 1, or None for one to a particle.")
         if self.moves < 0:
             raise OptionError(f"moves is {self.moves}", "use 0 or more sweeps.")
+        if self.policy not in POLICIES:
+            raise OptionError(f"there is no policy={self.policy!r}", f"use {', '.join(POLICIES)}.")
+        if not 0.0 <= self.learn_seconds < math.inf:
+            raise OptionError(f"learn_seconds is {self.learn_seconds}", "give seconds, 0 for no learning; 30 is the default.")
         if self.literal_weights not in literal.WEIGHTS:
             raise OptionError(f"there is no literal_weights={self.literal_weights!r}", f"use {', '.join(literal.WEIGHTS)}.")
 
@@ -119,6 +130,18 @@ class AIROAS(BoundedPlanner):
         """The paper's listing, with its choices where it makes them; `bounds` are the paper's for each domain."""
         printed: dict[str, Any] = {"anneal": "literal", "target_inefficiency": 2.0, "delta": -1.0, "trial": "full", "gap": 0.0}
         return cls(seconds=seconds, iterations=iterations, **(printed | options))
+
+    def prepare(self, model: Any) -> None:
+        """Compile, find bounds and learn a policy where one is wanted, so that no decision has to. Idempotent."""
+        if self._wants_policy(model, find_bounds(model, self.bounds)) and self.learn_seconds > 0.0:
+            learned.prepare(model, self.learn_seconds)
+        super().prepare(model)
+
+    def _wants_policy(self, model: Any, bounds: Bounds) -> bool:
+        return self.policy == "always" or (self.policy == "auto" and self.anneal != "literal" and not bounds.sound)
+
+    def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
+        return Advisor(model, learned.find_learned(model)) if self._wants_policy(model, bounds) else None
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self.particles

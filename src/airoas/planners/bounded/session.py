@@ -21,6 +21,7 @@ from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
 from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
@@ -29,6 +30,7 @@ from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
 
 _RESERVE = 2e-4  # seconds before the deadline at which a search ends: what Python needs to hand the answer over
+_ADVICE = 0.8  # of the time for a decision: rollouts of a policy, where there is one
 _CROSSED = 0.25  # of the root's first gap: a lower bound this far above an upper one is no matter of chance
 
 
@@ -93,6 +95,10 @@ class BoundedPlanner(ABC):
     def kernel(self) -> Kernel:
         """The search: (tree, search) -> how it ended."""
 
+    def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
+        """A policy that is asked at the root before the search; None for none."""
+        return None
+
     def view(self, model: Any, tree: Tree) -> BeliefTree:
         """The tree for people."""
         return BeliefTree(model, tree)
@@ -111,6 +117,7 @@ class Session:
             raise OptionError(reason, "choose a planner that fits.")
         self.planner, self.model = planner, model
         self.bounds = find_bounds(model, planner.bounds)
+        self.advisor = planner.advisor(model, self.bounds)
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
         self._is_new = True
@@ -150,6 +157,7 @@ class Session:
             return decide_terminal(allowed, rng, begun, preparation)
         search.allowed[:] = allowed
         search.seed = rng.bits(62)
+        advice = self._advice(states, weights, allowed, search.seed, begun)
         self._set_limits(tree, begun)
         count = planner.particles_at_root(model, belief)
         _check_room(planner.memory, count, model.n_actions, tree)
@@ -166,6 +174,10 @@ class Session:
         chosen = first + _best(tree.action_lower[first : first + count], tree.action_upper[first : first + count], ties)
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
         action = model.from_row("action", tree.actions[chosen])
+        notes = self._notes(tree)
+        if advice is not None:
+            notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved}
+            action, value = advice.action, advice.value
         seconds = time.perf_counter() - begun
         stats = Stats(
             stop=STOPS[status],
@@ -176,9 +188,16 @@ class Session:
             depth=tree.deepest,
             bytes=int(block.used[0]),
             preparation=preparation,
-            notes=self._notes(tree),
+            notes=notes,
         )
         return Decision(action, value if value > -np.inf else lower, lower, upper, stats, view)
+
+    def _advice(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int, begun: float) -> Advice | None:
+        if self.advisor is None:
+            return None
+        seconds = self.planner.seconds
+        deadline = np.inf if seconds is None else begun + _ADVICE * seconds
+        return self.advisor.advise(states, weights, allowed, seed, deadline)
 
     def _set_limits(self, tree: Tree, begun: float) -> None:
         planner = self.planner
