@@ -16,14 +16,17 @@ import numpy as np
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import kernel
 from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, make_runs, roll_out, set_runs
+from airoas.policies.qmdp import SCORED
 
+PARTICLES = 50
+"""Of a run: few, for many runs."""
 WORLDS = 8
 """Of the first round, for each candidate; each later round has twice as many."""
 BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
-_TOGETHER = 128  # runs of one call
+_TOGETHER = 64  # runs of one call
 _LOOKED_AT = 1000  # particles from which a policy chooses
 
 
@@ -53,22 +56,30 @@ class Candidate:
 class Rollouts:
     """A policy, and room for its runs."""
 
-    def __init__(self, model: Any, policy: Policy, particles: int = 100) -> None:
+    def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
         self.policy = policy
-        self._runs: Runs = make_runs(model, policy, _TOGETHER, particles)
+        self._many, self._few = policy.scored, min(policy.scored, particles, SCORED)
         self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
+        policy.scored = self._few
+        self._runs: Runs = make_runs(model, policy, _TOGETHER, particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
 
     def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
         """The policy's own action, its value, and what knowing the state would be worth."""
-        one = self._one
+        one, self.policy.scored = self._one, self._many
         one.kind[0] = FOLLOW
         action = int(_choose(self.policy, one, states, weights, seed))
         return action, float(one.q[0, action]), float(one.features[0, -1])
 
+    @property
+    def q_values(self) -> np.ndarray:
+        """[A] what the policy thought of each action when it acted last."""
+        found: np.ndarray = self._one.q[0]
+        return found
+
     def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
         """The best action if this were the state."""
-        one = self._one
+        one, self.policy.scored = self._one, self._many
         one.kind[0], one.steps[0], one.hypotheses_alive[0] = HYPOTHESIS, 1, True
         one.hypotheses[0] = hypothesis
         return int(_choose(self.policy, one, states, weights, seed))
@@ -85,7 +96,7 @@ class Rollouts:
     ) -> int:
         """Fill in the candidates' returns; how many runs were made."""
         left, world, worlds, made = list(candidates), 0, WORLDS, 0
-        self._runs.deadline = deadline
+        self._runs.deadline, self.policy.scored = deadline, self._few
         for _ in range(rounds):
             pairs = [(candidate, world + w) for w in range(worlds) for candidate in left]
             for begin in range(0, len(pairs), _TOGETHER):

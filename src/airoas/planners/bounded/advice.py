@@ -12,7 +12,7 @@ from airoas.policies.learned import Learned, policy_of
 from airoas.policies.rollout import BELIEVED, SURE, Candidate, Rollouts
 from airoas.rng import stream
 
-MOST_TRIED = 40
+MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
 HYPOTHESES = 4
 _WORTH_KNOWING = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
@@ -48,7 +48,7 @@ class Advisor:
         if not allowed[action]:
             action = int(actions[0])
         if len(actions) > MOST_TRIED:
-            actions = actions[np.argsort(-rollouts._one.q[0, actions], kind="stable")[:MOST_TRIED]]
+            actions = actions[np.argsort(-rollouts.q_values[actions], kind="stable")[:MOST_TRIED]]
         candidates = [Candidate(int(a)) for a in {action, *actions.tolist()}]
         hypotheses = np.zeros((0, states.shape[1]))
         if knowing > _WORTH_KNOWING * max(1e-9, abs(promised)):
