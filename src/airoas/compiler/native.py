@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_cast, lower_getattr_generic, lower_setattr_generic
+from numba.core.imputils import impl_ret_borrowed, lower_cast, lower_getattr_generic, lower_setattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import NativeValue, intrinsic, lower_builtin, models, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
@@ -389,7 +389,7 @@ def opened(context: Any, owner: Any) -> Any:
     if isinstance(owner, ModelAddressType):
         kind = owner.model
         return kind(owner), lambda context, builder, signature, arguments: _load_model(context, builder, kind, arguments[0])
-    return owner(owner), lambda context, builder, signature, arguments: arguments[0]
+    return owner(owner), lambda context, builder, signature, arguments: impl_ret_borrowed(context, builder, owner, arguments[0])
 
 
 @lower_cast(ModelType, ModelType)
