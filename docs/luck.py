@@ -1,4 +1,5 @@
 """What the reported episodes earned, less their luck: `python docs/luck.py` adds it to the rows under results/, and packs them.
+`python docs/luck.py DIR` does so in other folders.
 
 Let V be any guess of what beliefs are worth, and Q(b, a) = E[r + discount V(b')]. Then the return of a policy is on average
 
@@ -13,6 +14,7 @@ The worlds need no planner to be seen again: a seed and the recorded actions det
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -154,20 +156,22 @@ def reported(row: Row) -> bool:
 
 
 def complete(folder: Path) -> None:
-    """Work out what the rows of a folder do not have yet, map by map."""
+    """Work out what the rows of a folder do not have yet, map by map; stopped, it goes on from what it had a minute before."""
     lock = Lock(folder)
     try:
         rows = [slim(row, (*MOVES, *TIMED)) for row in latest(folder).values()]
         wanted = [row for row in rows if reported(row) and FIGURE not in row]
         wanted.sort(key=lambda row: (row["domain"], row["map"] or 0, row["id"]))
-        place = None
+        place, written = None, time.monotonic()
         for i, row in enumerate(wanted):
             if place != (row["domain"], row["map"]):
-                write_packed(folder, rows)
                 place = row["domain"], row["map"]
                 kind = next(kind for start, kind in GUESSES.items() if row["domain"].startswith(start))
                 guess = kind(find_domain(row["domain"])(row["seed"]))
             row[FIGURE] = round(without_luck(guess, row), 6)
+            if time.monotonic() > written + 60.0:
+                write_packed(folder, rows)
+                written = time.monotonic()
             if sys.stderr.isatty():
                 print(f"\r{folder.name}: {i + 1} of {len(wanted)} episodes", end="", file=sys.stderr)
         if wanted:
@@ -177,6 +181,6 @@ def complete(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    for name in FOLDERS:
-        if (ROOT / "results" / name).exists():
-            complete(ROOT / "results" / name)
+    for folder in map(Path, sys.argv[1:] or (ROOT / "results" / name for name in FOLDERS)):
+        if folder.exists():
+            complete(folder)

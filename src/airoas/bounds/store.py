@@ -40,6 +40,19 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
     return arrays
 
 
+def stored(model: Any, what: str) -> dict[str, np.ndarray] | None:
+    """The arrays that an earlier process kept; None where there are none."""
+    path = _path(model, what)
+    return _load(path) if path else None
+
+
+def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
+    """Keep arrays for later processes, whatever they cost."""
+    path = _path(model, what)
+    if path:
+        _save(path, arrays)
+
+
 def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The same for what millions of simulated steps teach. They run compiled also where a search is interpreted, for the same
     arrays; a model that cannot be compiled is simulated as it is."""
@@ -63,7 +76,7 @@ def _path(model: Any, what: str) -> Path | None:
 @functools.cache
 def _sources() -> str:
     """The digest of this package, so that a changed method finds nothing of the old one."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
 
 
 def _load(path: Path) -> dict[str, np.ndarray] | None:

@@ -150,10 +150,13 @@ def pack_folder(folder: Path, keep: Iterable[str] = ()) -> int:
 
 def write_packed(folder: Path, rows: Iterable[Row]) -> None:
     """Put rows in place of what a folder has, whoever holds its lock."""
-    part = folder / f"{PACKED}.part"
-    part.write_bytes(pack(rows))
-    part.replace(folder / PACKED)
-    (folder / EPISODES).unlink(missing_ok=True)
+    part, table = folder / f"{PACKED}.part", pack(rows)
+    try:
+        part.write_bytes(table)
+        part.replace(folder / PACKED)
+        (folder / EPISODES).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoredDataError(f"{folder / PACKED} cannot be written ({error.strerror})", "mend that; nothing is lost.") from None
 
 
 def latest(folder: Path) -> dict[str, Row]:
