@@ -53,23 +53,14 @@ static inline uint64_t mix64(uint64_t x) {
 
 static inline uint64_t absorb(uint64_t h, uint64_t key) { return mix64((h + GOLDEN) ^ mix64(key ^ MIX2)); }
 
-struct Rng {
-    uint64_t s0, s1, s2, s3;
+struct Rng {  // SplitMix64
+    uint64_t word;
 
-    Rng(uint64_t seed, uint64_t key) { spread(absorb(absorb(0, seed), key)); }
+    Rng(uint64_t seed, uint64_t key) : word(absorb(absorb(0, seed), key)) {}
 
-    void reseed(uint64_t seed, uint64_t i, uint64_t j) { spread(absorb(absorb(absorb(0, seed), i), j)); }
+    void reseed(uint64_t seed, uint64_t i, uint64_t j) { word = absorb(absorb(absorb(0, seed), i), j); }
 
-    void spread(uint64_t h) {
-        s0 = mix64(h + GOLDEN), s1 = mix64(h + 2 * GOLDEN), s2 = mix64(h + 3 * GOLDEN), s3 = mix64(h + 4 * GOLDEN);
-    }
-
-    uint64_t next() {
-        auto rotate = [](uint64_t x, int k) { return x << k | x >> (64 - k); };
-        const uint64_t result = rotate(s0 + s3, 23) + s0, shifted = s1 << 17;
-        s2 ^= s0, s3 ^= s1, s1 ^= s2, s0 ^= s3, s2 ^= shifted, s3 = rotate(s3, 45);
-        return result;
-    }
+    uint64_t next() { return mix64(word += GOLDEN); }
 
     double uniform() { return double(int64_t(next() >> 11)) * 1.1102230246251565e-16; }
 
@@ -339,14 +330,15 @@ static Result rollouts(const Model& model, uint64_t seed, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         auto s = model.initial(rng);
         double weight = 1.0, sum = 0.0;
-        for (int depth = 0; depth < 100 && !model.terminal(s); depth++) {
+        for (int depth = 0; depth < 100; depth++) {
             int a;
             do a = rng.integer(model.n_actions);
             while (!model.legal(s, a));
             sum += weight * model.step(s, a, rng);
+            steps++;
+            if (model.terminal(s)) break;
             if constexpr (observed) sum += model.observe(s, a, rng);
             weight *= model.discount;
-            steps++;
         }
         total += sum;
     }
@@ -439,13 +431,14 @@ struct Pomcp {
 
     double rollout(State s, int depth, Rng& rng) {
         double total = 0.0, weight = 1.0;
-        for (; depth < DEPTH && !model.terminal(s); depth++) {
+        for (; depth < DEPTH; depth++) {
             int a;
             do a = rng.integer(model.n_actions);
             while (!model.legal(s, a));
             total += weight * model.step(s, a, rng);
             weight *= model.discount;
             steps++;
+            if (model.terminal(s)) break;
         }
         return total;
     }
@@ -454,7 +447,7 @@ struct Pomcp {
         path.clear();
         double value = 0.0;
         int at = 0;
-        while (int(path.size()) < DEPTH && !model.terminal(s)) {
+        while (int(path.size()) < DEPTH) {
             if (histories[at].count == 0) {
                 histories[at].first = actions.size();
                 for (int a = 0; a < model.n_actions; a++)
@@ -464,6 +457,7 @@ struct Pomcp {
             const int chosen = choose(histories[at], rng), a = actions[chosen].label;
             path.push_back({at, chosen, model.step(s, a, rng)});
             steps++;
+            if (model.terminal(s)) break;
             const Observation o = seen(model, s, a, rng);
             const size_t place = find(chosen, o);
             if (table[place] < 0) {
@@ -484,12 +478,18 @@ struct Pomcp {
 
     Result search(uint64_t seed, int64_t count) {
         belief.clear(), histories.clear(), actions.clear(), steps = 0;
-        Rng prior(seed, 0);
-        for (int i = 0; i < PARTICLES; i++) belief.push_back(model.initial(prior));
+        Rng rng(seed, 0);
+        const uint64_t prior = rng.next() >> 2, decision = Rng(seed, 1).next() >> 2;
+        for (int i = 0; i < PARTICLES; i++) {
+            rng.reseed(prior, 0, i);
+            belief.push_back(model.initial(rng));
+        }
         table.assign(1024, -1);
         histories.push_back({0, 0, 0, -1, {}});
-        Rng rng(Rng(seed, 1).next() >> 2, 0);
-        for (int64_t i = 0; i < count; i++) simulate(belief[int(rng.uniform() * PARTICLES)], rng);
+        for (int64_t i = 0; i < count; i++) {  // each on a stream of its own
+            rng.reseed(decision, 0, i);
+            simulate(belief[int(rng.uniform() * PARTICLES)], rng);
+        }
         double total = 0.0;
         for (int i = 0; i < histories[0].count; i++) total += actions[i].value;
         return {total, steps};
@@ -596,7 +596,7 @@ static Result measure(const std::string& task, uint64_t seed, int64_t count) {
     if (task == "reseed")
         return draws(seed, count, [seed](Rng& rng, int64_t i) {
             rng.reseed(seed, i, 3);
-            asm volatile("" : : "r"(&rng) : "memory");  // all four words are wanted, not only those that one draw reads
+            asm volatile("" : : "r"(&rng) : "memory");  // no word is known before it is asked for
             return rng.uniform();
         });
     if (task == "light-dark+pomcp") return pomcp<LightDark>(seed, count);

@@ -60,17 +60,17 @@ def rollouts(model: Any, rng: Rng, count: int, depth: int, observed: bool, out: 
         s = model.initial(rng)
         weight, value = 1.0, 0.0
         for _ in range(depth):
-            if model.is_terminal(s):
-                break
             a = rng.integer(model.n_actions)
             while not model.legal(s, a):
                 a = rng.integer(model.n_actions)
             s, reward = model.step(s, a, rng)
             value += weight * reward
+            steps += 1
+            if model.is_terminal(s):
+                break
             if observed:
                 value += sum(model.observe(s, a, rng))
             weight *= model.discount
-            steps += 1
         total += value
     out[0], out[1] = total, steps
 

@@ -6,9 +6,9 @@ Seeds are fixed, so no test fails by chance; the stated rates are how rarely a c
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import pickle
-from array import array
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +17,7 @@ import pytest
 from airoas import rng as rng_module
 from airoas.compiler.kernels import kernel, running
 from airoas.errors import OptionError
-from airoas.rng import TAIL, Rng, stream
+from airoas.rng import TAIL, Rng, hash_key, new_stream, stream
 
 DRAWS = 200_000
 
@@ -62,46 +62,49 @@ def kolmogorov_smirnov_is_plausible(draws: np.ndarray, cdf: Callable[[float], fl
 
 # --- the generator and its seeding ---
 
-REFERENCE = (  # xoshiro256++ from the state 1, 2, 3, 4
-    41943041,
-    58720359,
-    3588806011781223,
-    3591011842654386,
-    9228616714210784205,
-    9973669472204895162,
-    14011001112246962877,
-    12406186145184390807,
-    15849039046786891736,
-    10450023813501588000,
-)
+REFERENCE = {  # SplitMix64 from these words: the first outputs as published
+    1234567: (6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821),
+    0: (0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC),
+}
+
+
+def splitmix64(x: int):
+    """As its authors print it, on numbers of 64 bits."""
+    while True:
+        x = (x + 0x9E3779B97F4A7C15) % 2**64
+        z = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        yield z ^ (z >> 31)
 
 
 @kernel
 def words(out, rng):
     for i in range(len(out)):
-        out[i] = rng_module._next_word(rng)
+        out[i] = rng.bits(63)
 
 
-def test_reference_words() -> None:
-    rng = Rng(array("Q", (1, 2, 3, 4)))
-    assert tuple(rng.bits(63) for _ in REFERENCE) == tuple(word >> 1 for word in REFERENCE)
-    out = np.empty(len(REFERENCE), np.uint64)
-    words(out, Rng(array("Q", (1, 2, 3, 4))))
-    assert tuple(int(x) for x in out) == REFERENCE
+@pytest.mark.parametrize("how", ["compiled", "interpreted"])
+@pytest.mark.parametrize("word", [*REFERENCE, 2**64 - 1, 0x0123456789ABCDEF])
+def test_reference_words(word: int, how: str) -> None:
+    wanted = list(itertools.islice(splitmix64(word), 1000))
+    assert tuple(wanted[: len(REFERENCE.get(word, ()))]) == REFERENCE.get(word, ())
+    out = np.empty(len(wanted), np.int64)
+    with running(how):
+        words(out, Rng(word))
+    assert out.tolist() == [x >> 1 for x in wanted]
 
 
-def test_mix64_is_splitmix64() -> None:
-    """Splitmix64 seeded with 1234567: the published first outputs."""
+def test_mix64_is_the_finaliser() -> None:
     state, found = 1234567, []
     for _ in range(3):
         state = (state + 0x9E3779B97F4A7C15) % 2**64
         found.append(rng_module.mix64(state))
-    assert found == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert tuple(found) == REFERENCE[1234567][:3]
 
 
 GOLDEN = {  # a change here changes every published result
-    (0,): (5911317482307534449, 0.7361339342995461, -0.4267722575514018, 814),
-    (0, "world", 7): (7311104178401171009, 0.9505912770998918, 0.03412987688502086, 224),
+    (0,): (2512082016185872631, 0.824690659197459, 1.053557504178423, 91),
+    (0, "world", 7): (4669018642634619934, 0.18241488812991036, 0.1925309670369268, 745),
 }
 
 
@@ -142,6 +145,30 @@ def test_reseed_is_stream(seed: int) -> None:
     rng = stream(1)
     rng.reseed(np.int64(7), np.int32(-1), np.uint8(3))
     assert repr(rng) == repr(stream(7, -1, 3))
+
+
+@kernel
+def keys(out, seed, rng):
+    own = new_stream()
+    for i in range(len(out)):
+        out[i, 0] = hash_key(seed, i, -i)
+        own.reseed(out[i, 0], 1, i)
+        out[i, 1] = own.bits(62)
+
+
+def test_a_hashed_key_is_a_seed() -> None:
+    """62 bits of the stream's own word: what hangs together by it is as unrelated to the rest as other streams are."""
+    results = []
+    for how in ("compiled", "interpreted"):
+        out = np.empty((500, 2), np.int64)
+        with running(how):
+            keys(out, 17, stream(0))
+        results.append(out.tolist())
+    assert results[0] == results[1]
+    for i, (key, drawn_from_it) in enumerate(results[0]):
+        assert key == int(repr(stream(17, i, -i))[4:-1], 16) >> 2
+        assert drawn_from_it == stream(key, 1, i).bits(62)
+    assert len({key for key, _ in results[0]}) == 500
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda rng: pickle.loads(pickle.dumps(rng))])
@@ -267,6 +294,7 @@ def test_neighbouring_keys_are_unrelated(family: str) -> None:
     rngs = [stream(*KEYS[family](k)) for k in range(1000 if family != "length" else 300)]
     assert len({rng.bits(63) for rng in map(copy.copy, rngs)}) == len(rngs)
     rows = np.array([[rng.uniform() for _ in range(256)] for rng in rngs])
+    assert len(np.unique(rows)) == rows.size  # no stream runs into another: equal draws by chance in 4e-6
     assert kolmogorov_smirnov_is_plausible(rows[:, 0], lambda x: x)
     assert kolmogorov_smirnov_is_plausible(rows[:, 1], lambda x: x)
     centred = (rows - 0.5) * math.sqrt(12.0)

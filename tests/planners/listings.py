@@ -1,7 +1,8 @@
-"""POMCP and POMCPOW as their listings read: recursive, over dictionaries and lists, on the same random numbers as the planners.
+"""POMCP and POMCPOW as their listings read: recursive, over dictionaries and lists, on the same random streams as the planners.
 
 Written apart from the planners, so that a tree of theirs that equals one of these was grown by the rules. A history is
-{"n", "actions", "kept"}, an action {"a", "n", "v", "children", "seen"}; `children` are (observation, history) pairs.
+{"n", "actions", "kept"}, an action {"a", "n", "v", "children", "seen"}; `children` are (observation, history) pairs. Simulation
+number t draws from the stream (seed of the decision, 0, t).
 """
 
 from __future__ import annotations
@@ -74,28 +75,31 @@ def average(h: dict[str, Any], ha: dict[str, Any], value: float) -> float:
 
 def pomcp(model: Any, belief: Particles, rng: Rng, iterations: int, max_depth: int, c: float) -> dict[str, Any]:
     """The tree of POMCP(iterations, max_depth, c, estimate="random")."""
-    rng = stream(rng.bits(62), 0)
+    seed = rng.bits(62)
     root = history()
     root["actions"] = [action(a) for a in range(model.n_actions)]
 
-    def simulate(s: Any, h: dict[str, Any], steps: int) -> float:
-        if steps == 0 or model.is_terminal(s):
+    def simulate(s: Any, h: dict[str, Any], steps: int, rng: Rng) -> float:
+        if steps == 0:
             return 0.0
         if not h["actions"]:
             h["actions"] = [action(a) for a in range(model.n_actions) if model.legal(s, a)]
         ha = ucb(h, c, math.inf if h["n"] > 1 else 0.0, rng)
         s2, reward = model.step(s, ha["a"], rng)
+        if model.is_terminal(s2):  # nothing is observed
+            return average(h, ha, reward)
         o = model.observe(s2, ha["a"], rng)
         child = child_of(ha, o)
         if child is None:
             ha["children"].append((o, history()))
             value = random_rollout(model, s2, steps - 1, rng)
         else:
-            value = simulate(s2, child, steps - 1)
+            value = simulate(s2, child, steps - 1, rng)
         return average(h, ha, reward + model.discount * value)
 
-    for _ in range(iterations):
-        simulate(root_state(belief, model, rng), root, max_depth)
+    for trial in range(iterations):
+        own = stream(seed, 0, trial)
+        simulate(root_state(belief, model, own), root, max_depth, own)
     return root
 
 
@@ -112,11 +116,11 @@ def pomcpow(
     check: bool = True,
 ) -> dict[str, Any]:
     """The tree of POMCPOW with k and alpha of (observations, actions), estimate="random", epsilon=0."""
-    rng = stream(rng.bits(62), 0)
+    seed = rng.bits(62)
     root = history()
 
-    def simulate(h: dict[str, Any], s: Any, d: int) -> float:
-        if model.is_terminal(s) or d <= 0:
+    def simulate(h: dict[str, Any], s: Any, d: int, rng: Rng) -> float:
+        if d <= 0:
             return 0.0
         if not widen:
             if not h["actions"]:
@@ -129,6 +133,8 @@ def pomcpow(
         ha = ucb(h, c, math.inf, rng)
         a = ha["a"]
         s2, reward = model.step(s, a, rng)
+        if model.is_terminal(s2):  # it is in no history
+            return average(h, ha, reward)
         new = None
         if len(ha["children"]) <= k[0] * ha["n"] ** alpha[0]:
             o = model.observe(s2, a, rng)
@@ -146,14 +152,15 @@ def pomcpow(
         upto = [item[2] for item in child["kept"]]
         at = min(bisect_right(upto, rng.uniform() * upto[-1]), len(upto) - 1)
         s2, reward, _ = child["kept"][at]
-        return average(h, ha, reward + model.discount * simulate(child, s2, d - 1))
+        return average(h, ha, reward + model.discount * simulate(child, s2, d - 1, rng))
 
     def keep(h: dict[str, Any], s: Any, reward: float, log_likelihood: float) -> None:
         total = h["kept"][-1][2] if h["kept"] else 0.0
         h["kept"].append((s, reward, total + math.exp(log_likelihood - h["first"])))
 
-    for _ in range(iterations):
-        simulate(root, root_state(belief, model, rng), max_depth)
+    for trial in range(iterations):
+        own = stream(seed, 0, trial)
+        simulate(root, root_state(belief, model, own), max_depth, own)
     return root
 
 

@@ -103,3 +103,51 @@ class Chain(NamedTuple):
 
     def obs_logpdf(self, o, s, a):
         return 0.0
+
+
+@airoas.model
+class Cliff(NamedTuple):
+    """Every third step on average leads over the edge, where no method may be called any more."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("on", "back")
+
+    def initial(self, rng):
+        return Place(0, 1)
+
+    def is_terminal(self, s):
+        return s.cell == 7
+
+    def legal(self, s, a):
+        if s.cell == 7:
+            raise ValueError("legal over the edge")
+        return a == 0 or s.cell > 0
+
+    def rollout_action(self, s, rng):
+        if s.cell == 7:
+            raise ValueError("rollout_action over the edge")
+        return rng.integer(2) if s.cell > 0 else 0
+
+    def step(self, s, a, rng):
+        if s.cell == 7:
+            raise ValueError("step over the edge")
+        if s.prize == 0 and rng.integer(3) == 0:
+            return Place(7, s.prize), -5.0
+        return Place(min(s.cell + 1, 3) if a == 0 else s.cell - 1, 0), 1.0
+
+    def observe(self, s, a, rng):
+        if s.cell == 7:
+            raise ValueError("observe over the edge")
+        return Count(s.cell // 2)
+
+    def obs_logpdf(self, o, s, a):
+        if s.cell == 7:
+            raise ValueError("obs_logpdf over the edge")
+        return 0.0 if o.steps == s.cell // 2 else -math.inf
+
+    def value_bounds(self, s):
+        if s.cell == 7:
+            raise ValueError("value_bounds over the edge")
+        return -5.0, 10.0

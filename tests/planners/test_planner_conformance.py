@@ -250,7 +250,8 @@ def test_no_time_at_all(kind: str, name: str) -> None:
 @over_continuous
 def test_memory(name: str) -> None:
     planner, model, belief = case("continuous", name)
-    greedy = with_options(planner, iterations=10_000_000, memory=1_000_000, gap=0.0, regularisation=0.0, scenarios=1000)
+    wide = {"gap": 0.0, "regularisation": 0.0, "scenarios": 1000, "c": 1000.0}  # what ends at once adds nothing to a tree of histories
+    greedy = with_options(planner, iterations=10_000_000, memory=1_000_000, **wide)
     decision = greedy.plan(model, belief, stream(0))
     assert decision.stats.stop == "memory"
     assert 0 <= decision.action < model.n_actions

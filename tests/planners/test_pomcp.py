@@ -16,7 +16,7 @@ from airoas.domains import Tiger
 from airoas.errors import ModelError, OptionError
 from airoas.planners import POMCP
 from airoas.planners.pomcp import PAPER
-from airoas.planners.visits.node import ActionNode
+from airoas.planners.visits.view import ActionNode
 
 CORRIDOR = Corridor()
 BELIEF = Particles.sample(CORRIDOR, 64, stream(0))

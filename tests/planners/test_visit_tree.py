@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import math
+import re
+from types import FunctionType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scripted import Chain, Corridor, Sight
+from numba.core import event
+from scripted import Chain, Cliff, Corridor, Sight, Slide
 
 import airoas
-from airoas.compiler.kernels import kernel
-from airoas.planners import POMCP
+from airoas.compiler.kernels import Kernel, kernel
+from airoas.planners import POMCP, POMCPOW, pomcp, pomcpow
 from airoas.planners.storage import Block
-from airoas.planners.visits.lists import append, clear_list, lists_layout, new_lists, place_above, place_of
-from airoas.planners.visits.lookup import EMPTIED, ENTRIES, MOVED, OLD_SIZE, OLD_START, SIZE, START, enter, lookup_layout, new_lookup
-from airoas.planners.visits.root import draw_root, gather_root
-from airoas.planners.visits.search import choose_final
+from airoas.planners.visits import answer, lists, lookup, root, search, tree, widening
+from airoas.planners.visits.answer import choose_final
+from airoas.planners.visits.lists import append, clear_list, lists_layout, make_lists, row_above, row_of
+from airoas.planners.visits.lookup import NONE, enter, lookup_layout, make_lookup
+from airoas.planners.visits.root import draw_root, make_root
 from airoas.planners.visits.tree import (
-    ACTION,
-    ACTION_VISITS,
-    NODE,
-    NODES,
-    NONE,
     ROOT,
-    VALUE,
-    VISITS,
-    add_action,
+    add_action_node,
     add_child,
+    back_up,
     choose_by_ucb,
     find_child,
-    new_tree,
+    make_tree,
+    pass_through,
     tree_layout,
 )
 
 
-def grown(n: int = 5000, m: int = 100):
-    block = Block(tree_layout(Corridor(), n, m))
-    return new_tree(block), block
+def grown(actions: int = 0):
+    """A tree whose root has this many actions, and the block that it is in."""
+    model = Corridor()
+    block = Block(tree_layout(model, 1_000_000, 20))
+    tree = make_tree(model, block)
+    for a in range(actions):
+        tree.actions[tree.n_action_nodes, 0] = a
+        add_action_node(tree, ROOT)
+    return tree, block
 
 
 @kernel
-def insert(model, tree, actions, rows, nodes):
+def insert(tree, actions, rows, nodes):
     for i in range(len(actions)):
-        o = model.read_observation(rows, i)
-        found = find_child(model, tree, actions[i], o)
+        for k in range(rows.shape[1]):
+            tree.observations[tree.n_histories, k] = rows[i, k]
+        found = find_child(tree, actions[i])
         nodes[i] = add_child(tree, 1) if found == NONE else found
 
 
@@ -53,19 +60,19 @@ def test_lookup_is_a_dictionary(mode: str) -> None:
     count = 4000 if mode == "compiled" else 800
     actions = rng.integers(0, 5, count)
     rows = np.column_stack([rng.integers(-2, 3, count), rng.choice([0.0, -0.0, 0.5, 1e-300, *rng.normal(size=200)], count)]).astype(float)
-    tree, _block = grown()
+    tree, _block = grown(5)
     nodes = np.empty(count, np.int64)
     with airoas.running(mode):
-        insert(Corridor(), tree, actions, rows, nodes)
+        insert(tree, actions, rows, nodes)
     known: dict[tuple, int] = {}
     for a, (p, edge), node in zip(actions, rows, nodes, strict=True):
         assert node == known.setdefault((a, p, edge), len(known) + 1)
-    assert tree.counts[NODES] == len(known) + 1
+    assert tree.n_histories == len(known) + 1
     assert len(known) > count / 4
-    state = tree.lookup.state
-    assert state[ENTRIES] == len(known)
-    assert state[SIZE] >= 2 * len(known)  # grown several times, and never more than half full
-    assert state[START] > 0
+    lookup = tree.lookup
+    assert lookup.n_entries == len(known)
+    assert lookup.size >= 2 * len(known)  # grown several times, and never more than half full
+    assert lookup.start > 0
 
 
 @kernel
@@ -79,57 +86,50 @@ def test_growth_is_never_late() -> None:
     hashes = np.random.default_rng(0).integers(0, 1 << 31, 40_000)
     for count in (1, 511, 512, 513, 514, 700, 1024, 1025, 1100, 5000, 32_768, 32_769, 40_000):
         block = Block(lookup_layout(40_000))
-        block.arrays["slots"][:] = 7  # what an earlier search left
-        lookup = new_lookup(block)
+        block.arrays["slots"].history[:] = block.arrays["slots"].hash[:] = 7  # what an earlier search left
+        lookup = make_lookup(block.arrays["slots"])
         enter_hashes(lookup, hashes[:count])
-        state, slots = lookup.state, lookup.slots.reshape(-1, 2)
-        present = slots[state[START] : state[START] + state[SIZE], 1]
-        moved = state[MOVED] >= state[OLD_SIZE]
-        before = slots[state[OLD_START] : state[OLD_START] + (0 if moved else state[OLD_SIZE]), 1]
+        held = lookup.slots.history
+        present = held[lookup.start : lookup.start + lookup.size]
+        moved = lookup.n_moved >= lookup.old_size
+        before = held[lookup.old_start : lookup.old_start + (0 if moved else lookup.old_size)]
         found = present[present != NONE]
         assert len(found) == len(set(found))
         assert set(found) | set(before[before != NONE]) == set(range(count))
-        assert state[EMPTIED] <= 2 * state[SIZE]
+        assert lookup.n_emptied <= 2 * lookup.size
 
 
 def test_lists_are_lists() -> None:
     rng = np.random.default_rng(1)
     block = Block(lists_layout("some", 7, 6000))
-    lists = new_lists("some", block)
+    lists = make_lists("some", block)
     for which in range(7):
         clear_list(lists, which)
-    items, upto = np.empty(6000), np.empty(6000)
+    items, cumulative = np.empty(6000), np.empty(6000)
     mirror: list[list[float]] = [[] for _ in range(7)]
     for _ in range(2000):
         which = int(rng.integers(7) * rng.uniform())
-        place = append(lists, which)
+        row = append(lists, which)
         value = float(rng.uniform())
-        items[place] = value
-        upto[place] = sum(mirror[which]) + value
+        items[row] = value
+        cumulative[row] = sum(mirror[which]) + value
         mirror[which].append(value)
-    assert lists.top[0] <= 2 * 2000
+    assert lists.n_rows <= 2 * 2000
     for which, values in enumerate(mirror):
-        assert [items[place_of(lists, which, i)] for i in range(len(values))] == values
+        assert [items[row_of(lists, which, i)] for i in range(len(values))] == values
         total = np.cumsum(values)
         for target in rng.uniform(0.0, total[-1], 50) if values else ():
-            assert place_above(lists, which, upto, target) == place_of(lists, which, int(np.searchsorted(total, target, "right")))
+            assert row_above(lists, which, cumulative, target) == row_of(lists, which, int(np.searchsorted(total, target, "right")))
         if values:
-            assert place_above(lists, which, upto, math.inf) == place_of(lists, which, len(values) - 1)
+            assert row_above(lists, which, cumulative, math.inf) == row_of(lists, which, len(values) - 1)
 
 
 def with_actions(visits: list[int], values: list[float]):
-    tree, block = grown()
-    for a, (n, value) in enumerate(zip(visits, values, strict=True)):
-        add_action(_Writer, tree, ROOT, a)
-        tree.actions[a * ACTION + ACTION_VISITS], tree.values[a * VALUE] = n, value
-    tree.nodes[ROOT * NODE + VISITS] = sum(visits)
+    tree, block = grown(len(visits))
+    for node, n, value in zip(tree.action_nodes, visits, values, strict=False):
+        node.visits, node.value, node.bonus = n, value, n**-0.5 if n else 0.0
+    tree.histories[ROOT].visits = sum(visits)
     return tree, block
-
-
-class _Writer:
-    @staticmethod
-    def write_action(rows, i, a):
-        rows[i, 0] = a
 
 
 def test_ucb_takes_the_largest_score() -> None:
@@ -153,6 +153,21 @@ def test_minus_infinity_can_be_chosen() -> None:
     assert choose_by_ucb(tree, ROOT, 1.0, math.inf, airoas.stream(0)) in (0, 1)
 
 
+def test_returns_are_averaged_from_the_end_of_the_path() -> None:
+    """Two simulations of two steps: the returns 1 + 2 / 2 + 8 / 4 and 1 + 4 / 2, seen from the root."""
+    tree, _block = grown(1)
+    child = add_child(tree, 1)
+    add_action_node(tree, child)
+    for reward, value in ((2.0, 8.0), (4.0, 0.0)):
+        pass_through(tree, 0, ROOT, 0, 1.0)
+        pass_through(tree, 1, child, 1, reward)
+        back_up(tree, 2, value, 0.5)
+    first, second = tree.action_nodes[:2]
+    assert (first.visits, first.value, first.bonus) == (2, 3.5, 1.0 / math.sqrt(2.0))
+    assert (second.visits, second.value) == (2, 5.0)
+    assert [history.visits for history in tree.histories[:2]] == [2, 2]
+
+
 def test_final_action() -> None:
     visits, values = np.array([3, 0, 2, 2]), np.array([-1.0, 0.0, -0.5, -0.5])
     assert choose_final(visits, values, "value") == 3  # ties go to the later, the untried has no value
@@ -166,9 +181,9 @@ def test_root_states_follow_their_weights() -> None:
     states = np.column_stack([rng.integers(0, 4, 400), np.arange(400)]).astype(float)
     states[100:150, 0] = -1  # terminal
     belief = airoas.Particles(states, weights)
-    root, alive = gather_root(Corridor(), belief)
+    root = make_root(Corridor(), belief)
     live = np.where(states[:, 0] < 0, 0.0, weights)
-    assert alive == pytest.approx(live.sum() / weights.sum(), rel=1e-12)
+    assert root.alive == pytest.approx(live.sum() / weights.sum(), rel=1e-12)
     stream = airoas.stream(3)
     draws = 40_000
     counts = np.bincount([draw_root(root, stream) for _ in range(draws)], minlength=400)
@@ -186,7 +201,7 @@ def test_last_point_of_the_total_is_a_live_state() -> None:
 
     states = np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]])
     for weight in (0.1, 0.3, 0.7):
-        root, _ = gather_root(Corridor(), airoas.Particles(states, [weight, 1.0 / 3.0, 1.0]))
+        root = make_root(Corridor(), airoas.Particles(states, [weight, 1.0 / 3.0, 1.0]))
         assert draw_root(root, Top()) == 1
 
 
@@ -222,3 +237,83 @@ def test_golden_chain() -> None:
     assert seen == [(4, 4, 1.75, 1), (3, 3, 1.5, 1), (2, 2, 1.0, 1)]
     assert decision.stats.nodes == 4
     assert decision.stats.depth == 3
+
+
+@pytest.mark.parametrize("mode", ["compiled", "interpreted"])
+@pytest.mark.parametrize("estimate", ["rollout", "random", "value"])
+@pytest.mark.parametrize("planner", [POMCP, POMCPOW])
+def test_no_method_is_called_in_a_terminal_state(planner: type, estimate: str, mode: str) -> None:
+    """They all raise there; see `Cliff`. Whether the world ends there is told by the reward alone."""
+    belief = airoas.Particles([[0.0, 0.0], [2.0, 0.0], [7.0, 0.0]])
+    with airoas.running(mode):
+        decision = planner(iterations=300, c=5.0, max_depth=5, estimate=estimate).plan(Cliff(), belief, airoas.stream(0))
+    assert decision.stats.trials == 300
+    assert decision.stats.depth > 1
+    (on,) = (child for child in decision.tree.root.children if child.action == 0)
+    went_on = sum(node.visits + 1 for node in on.children)
+    assert 0.5 * on.visits < went_on < 0.8 * on.visits  # two thirds: 0.5 and 0.8 are 5 standard deviations off
+
+
+def compiled_while(action) -> list[str]:
+    """The functions that numba compiles meanwhile, by the names that they have in the source."""
+    with event.install_recorder("numba:compile") as recorder:
+        action()
+    names = [found.data["dispatcher"].py_func.__name__ for _, found in recorder.buffer if found.is_start]
+    return [re.sub("_[0-9a-f]{16}$", "", name) for name in names]
+
+
+def new_model(salt: float):
+    """A model that nothing has been compiled for."""
+
+    @airoas.model
+    class New(NamedTuple):
+        discount: float = 0.9
+
+        def actions(self):
+            return ("on", "back")
+
+        def initial(self, rng):
+            return rng.normal(), 0
+
+        def legal(self, s, a):
+            return a == 0 or s[1] > 0
+
+        def step(self, s, a, rng):
+            return (s[0] + salt, s[1] + 1 - 2 * a), -abs(s[0])
+
+        def observe(self, s, a, rng):
+            return (s[0] + rng.normal(),)
+
+        def obs_logpdf(self, o, s, a):
+            return -0.5 * (o[0] - s[0]) ** 2
+
+    return New()
+
+
+@pytest.mark.parametrize(("planner", "salt"), [(POMCP(iterations=1), 0.25), (POMCPOW(iterations=1), 0.5)])
+def test_a_model_compiles_nothing_of_the_search(planner: POMCP | POMCPOW, salt: float) -> None:
+    """All that it brings are its own methods and the few functions that call them, whether other models forbade actions, had a
+    policy of their own, or continuous actions."""
+    for other in (Chain(), Cliff(), *([Slide()] if isinstance(planner, POMCPOW) else [])):
+        planner.prepare(other)
+    found = compiled_while(lambda: planner.prepare(new_model(salt)))
+    assert {"_step", "rollout"} <= set(found)
+    parts = answer, lists, lookup, root, search, tree, widening, pomcp, pomcpow
+    shared = {name for part in parts for name, value in vars(part).items() if isinstance(value, FunctionType | Kernel)}
+    assert not set(found) & (shared | {"search"})
+    assert len(found) < 40
+
+
+def test_a_tree_that_is_looked_at_is_left_alone() -> None:
+    model, planner = Slide(), POMCPOW(iterations=200, c=3.0, max_depth=6)
+    belief = airoas.Particles.sample(model, 50, airoas.stream(0))
+    first = planner.plan(model, belief, airoas.stream(1))
+    before, addresses = str(first.tree.show(depth=4)), set()
+    for seed in range(3):
+        other = planner.plan(model, belief, airoas.stream(seed + 2))
+        addresses.add(other.tree._trees[0].columns.histories.ctypes.data)
+        del other
+    assert str(first.tree.show(depth=4)) == before
+    assert len(addresses) == 1  # one that nobody looks at serves again
+    assert first.tree._trees[0].columns.histories.ctypes.data not in addresses
+    assert str(planner.plan(model, belief, airoas.stream(1)).tree.show(depth=4)) == before

@@ -59,7 +59,8 @@ class Kernel:
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         assert address, f"{self.__name__} has no address"
         call = functools.partial(self._dispatcher(how), view)
-        return Bound(call, BoundType(takes, compiled.signature.return_type), (address, view._address), owner)
+        gives = numba.types.unliteral(compiled.signature.return_type)  # one that always gives True gives a flag all the same
+        return Bound(call, BoundType(takes, gives), (address, view._address), owner)
 
     def _seen(self, value: Any, how: str) -> Any:
         """An argument as a dispatcher takes it: a model with the methods that this kernel mentions."""

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from airoas.compiler.kernels import Kernel, Record
-from airoas.errors import OptionError
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visits.lookup import SLOT_BYTES, slots_touched
-from airoas.planners.visits.rollout import Estimate, find_estimate, find_table
 from airoas.planners.visits.root import Root
-from airoas.planners.visits.search import FINE, NO_ACTION, Limits, VisitPlanner, search_by
+from airoas.planners.visits.search import FINE, NO_ACTION, Budget, add_legal_actions, make_budget, search_by, start
+from airoas.planners.visits.session import VisitPlanner
+from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, make_simulation
 from airoas.planners.visits.tree import (
-    ACTIONS,
-    FIRST,
-    NODE,
-    NODES,
     NONE,
     ROOT,
-    STEPS,
-    VISITS,
-    Path,
     VisitTree,
-    action_bytes,
     add_child,
-    add_legal_actions,
     back_up,
     choose_by_ucb,
     find_child,
-    new_path,
-    new_tree,
-    node_bytes,
-    note_step,
+    make_tree,
+    pass_through,
+    tree_bytes,
     tree_layout,
 )
 
@@ -47,76 +35,71 @@ class POMCP(VisitPlanner):
     """Branches on every observation that differs, and tries actions by UCB1. Continuous observations give a tree of one level:
     use POMCPOW."""
 
-    def search(self, model: Any) -> Kernel:
-        if model.n_actions == 0:
-            raise OptionError(f"{type(model).__name__} has continuous actions, which POMCP cannot list", "use POMCPOW.")
-        return search_by(_simulation(find_estimate(model, self.estimate)), bytes_used)
+    def fits(self, model: Any) -> str | None:
+        """Why this planner cannot plan for the model, or None."""
+        return None if model.n_actions else "it has continuous actions, which POMCP cannot list; use POMCPOW"
+
+    def kernel(self) -> Kernel:
+        return search_by(simulate, bytes_used)
 
     def layout(self, model: Any, memory: int) -> Layout:
-        return tree_layout(model, 2 + memory // node_bytes(model), 2 + memory // action_bytes(model) + model.n_actions)
+        return tree_layout(model, memory, self.max_depth)
 
-    def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Search:
-        return Search(
-            tree=new_tree(block),
-            path=new_path(self.max_depth),
-            root=root,
-            limits=limits,
-            table=find_table(model, find_estimate(model, self.estimate)),
+    def make_search(self, model: Any, block: Block) -> PomcpSearch:
+        tree = make_tree(model, block)
+        simulation = make_simulation(model, tree, self.estimate)
+        return PomcpSearch(
+            tree=tree,
+            simulation=simulation,
+            functions=bind_functions(model, simulation, self.estimate),
+            budget=make_budget(),
             max_depth=self.max_depth,
             c=float(self.c),
-            node_bytes=node_bytes(model),
-            action_bytes=action_bytes(model),
         )
 
 
-class Search(Record):
-    """What one search works on."""
+class PomcpSearch(Record):
+    """What one search works with."""
 
     tree: VisitTree
-    path: Path
-    root: Root
-    limits: Limits
-    table: Any
-    """[S] values for `estimate`, or [1]."""
+    simulation: Simulation
+    functions: Functions
+    budget: Budget
     max_depth: int
     c: float
-    node_bytes: int
-    action_bytes: int
 
 
-def bytes_used(work: Search) -> int:
-    used: int = work.tree.counts[NODES] * work.node_bytes + work.tree.counts[ACTIONS] * work.action_bytes
-    return used + slots_touched(work.tree.lookup) * SLOT_BYTES
+def bytes_used(search: PomcpSearch) -> int:
+    return tree_bytes(search.tree)
 
 
-@functools.cache
-def _simulation(estimate: Estimate) -> Any:
-    def simulate(model: Any, work: Search, s: Any, rng: Any) -> int:
-        """One simulation from the root: down the tree by UCB1 to a history that is new, an estimate there, and back up. FINE, or
-        what is wrong with the model.
+def simulate(search: PomcpSearch, root: Root, rng: Any) -> int:
+    """One simulation from the root: down the tree by UCB1 to a history that is new, an estimate there, and back up. FINE, or
+    what is wrong with the model.
 
-        Paper: Silver and Veness, Alg. 1. Differs: the actions of a history are listed at its first visit rather than when it
-        is made, for most are never visited; its first visitor has the same distribution as the state that made it.
-        """
-        tree, path = work.tree, work.path
-        node, depth, value = ROOT, 0, 0.0
-        while depth < work.max_depth and not model.is_terminal(s):
-            if tree.nodes[node * NODE + FIRST] == NONE and not add_legal_actions(model, tree, node, s, work.root.actions):
-                return NO_ACTION
-            # With one visit or none the bonus is not defined: an action not yet tried then counts as its V, which is 0.
-            action = choose_by_ucb(tree, node, work.c, math.inf if tree.nodes[node * NODE + VISITS] > 1 else 0.0, rng)
-            a = model.read_action(tree.labels, action)
-            s, reward = model.step(s, a, rng)
-            note_step(path, depth, node, action, reward)
-            depth += 1
-            tree.counts[STEPS] += 1
-            node = find_child(model, tree, action, model.observe(s, a, rng))
-            if node == NONE:
-                add_child(tree, depth)
-                value, steps = estimate(model, work.table, s, work.max_depth - depth, rng)
-                tree.counts[STEPS] += steps
-                break
-        back_up(tree, path, depth, value, model.discount)
-        return FINE
-
-    return simulate
+    Paper: Silver and Veness, Alg. 1. Differs: the actions of a history are listed at its first visit rather than when it is
+    made, for most are never visited; its first visitor has the same distribution as the state that made it. Nothing is
+    observed in a terminal state.
+    """
+    tree, simulation, functions = search.tree, search.simulation, search.functions
+    max_depth, c = search.max_depth, search.c
+    start(root, simulation, rng)
+    history, depth, value = ROOT, 0, 0.0
+    while depth < max_depth:
+        if tree.histories[history].newest == NONE and not add_legal_actions(tree, history, root, functions, simulation):
+            return NO_ACTION
+        # With one visit or none the bonus is not defined: an action not yet tried then counts as its V, which is 0.
+        action = choose_by_ucb(tree, history, c, math.inf if tree.histories[history].visits > 1 else 0.0, rng)
+        goes_on = functions.step(simulation, action, tree.n_histories, rng)
+        pass_through(tree, depth, history, action, simulation.reward)
+        depth += 1
+        if not goes_on:
+            break
+        history = find_child(tree, action)
+        if history == NONE:
+            add_child(tree, depth)
+            value = functions.estimate(simulation, max_depth - depth, rng)
+            break
+    simulation.n_steps += depth
+    back_up(tree, depth, value, functions.discount)
+    return FINE

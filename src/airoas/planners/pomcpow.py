@@ -3,46 +3,30 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from airoas.compiler.kernels import Kernel
+from airoas.compiler.kernels import Kernel, Record
 from airoas.errors import OptionError
 from airoas.planners.storage import Block, Layout
-from airoas.planners.visits.lists import lists_layout, new_lists, place_of
-from airoas.planners.visits.rollout import Estimate, find_estimate, find_table
 from airoas.planners.visits.root import Root
-from airoas.planners.visits.search import BAD_LIKELIHOOD, FINE, NO_ACTION, Limits, VisitPlanner, search_by
-from airoas.planners.visits.tree import (
-    ACTION,
-    ACTION_VISITS,
-    NONE,
-    ROOT,
-    STEPS,
-    back_up,
-    choose_by_ucb,
-    new_path,
-    new_tree,
-    note_step,
-    tree_layout,
-)
+from airoas.planners.visits.search import BAD_LIKELIHOOD, FINE, NO_ACTION, Budget, add_legal_actions, make_budget, search_by, start
+from airoas.planners.visits.session import VisitPlanner
+from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, bind_log_likelihood, bind_proposal, make_simulation
+from airoas.planners.visits.tree import NONE, ROOT, VisitTree, back_up, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
 from airoas.planners.visits.widening import (
-    SIGHT_BYTES,
-    Search,
-    bytes_used,
-    draw_kept,
-    history_bytes,
+    Widening,
+    add_particle,
+    add_unless_there,
+    clear_widening,
+    draw_child,
+    draw_particle,
+    follow,
     is_narrow,
-    keep,
-    kept_bytes,
-    see,
-    widen_continuous,
-    widen_discrete,
-    widened_bytes,
+    make_widening,
+    widening_bytes,
+    widening_layout,
 )
 
 _ALL = {"iterations": 20_000, "max_depth": 100, "c": 10.0, "estimate": "random"}
@@ -96,40 +80,29 @@ class POMCPOW(VisitPlanner):
             return self.max_depth
         return max(1, min(self.max_depth, math.ceil(math.log(self.epsilon) / math.log(model.discount))))
 
-    def search(self, model: Any) -> Kernel:
+    def fits(self, model: Any) -> str | None:
+        """Why this planner cannot plan for the model, or None."""
         if model.n_actions == 0 and not self.widen_actions:
-            remedy = "leave widen_actions=True."
-            raise OptionError(f"{type(model).__name__} has continuous actions, which cannot all be listed", remedy)
-        return search_by(_simulation(find_estimate(model, self.estimate), model.n_actions == 0), bytes_used)
+            return "it has continuous actions, which cannot all be listed; leave widen_actions=True"
+        return None
+
+    def kernel(self) -> Kernel:
+        return search_by(simulate, bytes_used)
 
     def layout(self, model: Any, memory: int) -> Layout:
-        # A simulation can double what its lists have been given, so that room for twice the memory is reserved.
-        n, m = 2 + memory // history_bytes(model), 2 + memory // widened_bytes(model) + max(model.n_actions, 1) + self.max_depth
-        kept, sights = (2 * (memory // size) + 2 * self.max_depth + 2 for size in (kept_bytes(model), SIGHT_BYTES))
-        return (
-            *tree_layout(model, n, m),
-            ("offsets", "float64", (n,)),
-            *lists_layout("kept", n, kept),
-            ("states", "float64", (kept, len(model.shapes.state.kinds))),
-            ("rewards", "float64", (kept,)),
-            ("upto", "float64", (kept,)),
-            ("widths", "int32", (m,)),
-            *lists_layout("sights", m, sights),
-            ("seen", "int32", (sights,)),
-        )
+        return (*tree_layout(model, memory, self.max_depth), *widening_layout(model, memory, self.max_depth))
 
-    def open(self, model: Any, root: Root, limits: Limits, block: Block) -> Search:
-        columns = {name: block.arrays[name] for name in ("offsets", "states", "rewards", "upto", "widths", "seen")}
-        return Search(
-            tree=new_tree(block),
-            path=new_path(self.max_depth),
-            root=root,
-            limits=limits,
-            table=find_table(model, find_estimate(model, self.estimate)),
-            sizes=np.array([history_bytes(model), widened_bytes(model), kept_bytes(model), SIGHT_BYTES]),
-            kept=new_lists("kept", block),
-            sights=new_lists("sights", block),
-            **columns,
+    def make_search(self, model: Any, block: Block) -> PomcpowSearch:
+        tree = make_tree(model, block)
+        simulation = make_simulation(model, tree, self.estimate)
+        return PomcpowSearch(
+            tree=tree,
+            widening=make_widening(model, block),
+            simulation=simulation,
+            functions=bind_functions(model, simulation, self.estimate),
+            propose=bind_proposal(model, simulation),
+            log_likelihood=bind_log_likelihood(model, simulation),
+            budget=make_budget(),
             max_depth=self.horizon(model),
             c=float(self.c),
             k_observation=float(self.k_observation),
@@ -141,44 +114,88 @@ class POMCPOW(VisitPlanner):
             check_action=bool(self.check_repeat_action),
         )
 
+    def clear(self, search: PomcpowSearch) -> None:
+        """Forget what an earlier search left."""
+        super().clear(search)
+        clear_widening(search.widening)
 
-@functools.cache
-def _simulation(estimate: Estimate, continuous: bool) -> Any:
-    widen = widen_continuous if continuous else widen_discrete
 
-    def simulate(model: Any, work: Search, s: Any, rng: Any) -> int:
-        """One simulation from the root, down to a history that is new; FINE, or what is wrong with the model.
+class PomcpowSearch(Record):
+    """What one search works with."""
 
-        Paper: Sunberg and Kochenderfer, Alg. 2 (POMCPOW).
-        """
-        tree, path = work.tree, work.path
-        node, depth, value = ROOT, 0, 0.0
-        while depth < work.max_depth and not model.is_terminal(s):
-            if not widen(model, work, node, s, rng):
-                return NO_ACTION
-            action = choose_by_ucb(tree, node, work.c, math.inf, rng)
-            a = model.read_action(tree.labels, action)
-            s, reward = model.step(s, a, rng)
-            tree.counts[STEPS] += 1
-            child, new = NONE, False
-            if is_narrow(work.widths[action], work.k_observation, tree.actions[action * ACTION + ACTION_VISITS], work.alpha_observation):
-                child, new = see(model, work, action, model.observe(s, a, rng), depth + 1)
-            if not new:
-                # Drawn again even where the observation was seen before: in proportion to how often each was.
-                child = work.seen[place_of(work.sights, action, rng.integer(work.sights.size[action]))]
-            if not keep(model, work, child, a, s, reward):
+    tree: VisitTree
+    widening: Widening
+    simulation: Simulation
+    functions: Functions
+    propose: Any
+    log_likelihood: Any
+    budget: Budget
+    max_depth: int
+    c: float
+    k_observation: float
+    alpha_observation: float
+    k_action: float
+    alpha_action: float
+    widen_actions: bool
+    check_observation: bool
+    check_action: bool
+
+
+def bytes_used(search: PomcpowSearch) -> int:
+    return tree_bytes(search.tree) + widening_bytes(search.widening, search.tree)
+
+
+def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
+    """Give a history what it may try: one more action by widening, or all of them at its first visit; whether there is any."""
+    tree, simulation = search.tree, search.simulation
+    node = tree.histories[history]
+    if not search.widen_actions:
+        return node.newest != NONE or add_legal_actions(tree, history, root, search.functions, simulation)
+    if is_narrow(node.n_actions, search.k_action, node.visits, search.alpha_action):
+        legal = True
+        if history == ROOT and len(root.actions) > 0:
+            tree.actions[tree.n_action_nodes, 0] = root.actions[rng.integer(len(root.actions))]
+        else:
+            legal = search.propose(simulation, tree.n_action_nodes, rng)
+        if legal:
+            add_unless_there(tree, history, search.check_action)
+    return bool(node.newest != NONE)
+
+
+def simulate(search: PomcpowSearch, root: Root, rng: Any) -> int:
+    """One simulation from the root, down to a history that is new; FINE, or what is wrong with the model.
+
+    Paper: Sunberg and Kochenderfer, Alg. 2 (POMCPOW). Differs: nothing is observed in a terminal state, which is therefore in
+    no history; its reward counts where it is drawn.
+    """
+    tree, widening, simulation, functions = search.tree, search.widening, search.simulation, search.functions
+    max_depth, c = search.max_depth, search.c
+    start(root, simulation, rng)
+    history, depth, value = ROOT, 0, 0.0
+    while depth < max_depth:
+        if not widen(search, root, history, rng):
+            return NO_ACTION
+        action = choose_by_ucb(tree, history, c, math.inf, rng)
+        node = tree.action_nodes[action]
+        observes = is_narrow(node.n_children, search.k_observation, node.visits, search.alpha_observation)
+        goes_on = functions.step(simulation, action, tree.n_histories if observes else NONE, rng)
+        child, new = NONE, False
+        if goes_on:
+            if observes:
+                child, new = follow(tree, widening, action, search.check_observation, depth + 1)
+            if not new:  # drawn even where the observation was made before: in proportion to how often each was
+                child = draw_child(widening, action, rng)
+            if not add_particle(widening, simulation, child, search.log_likelihood(simulation, action, child)):
                 return BAD_LIKELIHOOD
             if not new:
-                place = draw_kept(work, child, rng)
-                s, reward = model.read_state(work.states, place), work.rewards[place]
-            note_step(path, depth, node, action, reward)
-            depth += 1
-            if new:
-                value, steps = estimate(model, work.table, s, work.max_depth - depth, rng)
-                tree.counts[STEPS] += steps
-                break
-            node = child
-        back_up(tree, path, depth, value, model.discount)
-        return FINE
-
-    return simulate
+                draw_particle(widening, simulation, child, rng)
+        pass_through(tree, depth, history, action, simulation.reward)
+        depth += 1
+        if new:
+            value = functions.estimate(simulation, max_depth - depth, rng)
+        if new or not goes_on:
+            break
+        history = child
+    simulation.n_steps += depth
+    back_up(tree, depth, value, functions.discount)
+    return FINE

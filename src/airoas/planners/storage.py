@@ -9,11 +9,12 @@ from __future__ import annotations
 import mmap
 import sys
 import weakref
+from typing import Any
 
 import numpy as np
 
-Layout = tuple[tuple[str, str, tuple[int, ...]], ...]
-"""(name, numpy's name of the number type, shape) of each column."""
+Layout = tuple[tuple[str, "str | np.dtype[Any]", tuple[int, ...]], ...]
+"""(name, numpy's type of an element, shape) of each column."""
 
 _free: dict[Layout, list[mmap.mmap]] = {}
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
@@ -35,7 +36,8 @@ class Block:
         self.arrays: dict[str, np.ndarray] = {}
         start = 0
         for (name, kind, shape), size in zip(layout, sizes, strict=True):
-            self.arrays[name] = np.frombuffer(space, kind, int(np.prod(shape, dtype=np.int64)), start).reshape(shape)
+            array = np.frombuffer(space, kind, int(np.prod(shape, dtype=np.int64)), start).reshape(shape)
+            self.arrays[name] = array.view(np.recarray) if array.dtype.names else array
             start += size
         self.used = np.zeros(1, np.int64)
         """[1] bytes in use, as told by the owner: a block that held much gives its pages back."""

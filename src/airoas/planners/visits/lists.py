@@ -1,14 +1,12 @@
 """Lists that grow side by side in one array, without ever being moved.
 
-A list is a chain of chunks of 1, 2, 4, .. places, linked from the newest to the oldest: half of its items are in the newest,
+A list is a chain of chunks of 1, 2, 4, .. items, linked from the newest to the oldest: half of its items are in the newest,
 so that a random one is found in about one hop, and growing costs no copy that could break a deadline.
 """
 
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.planners.storage import Block, Layout
@@ -17,28 +15,28 @@ NONE = -1
 
 
 class Lists(Record):
-    """Where the items of each list stand; the items themselves are in arrays of the owner's."""
+    """In which rows the items of each list stand; the items themselves are in arrays of the owner's."""
 
-    top: Any
-    """[1] places given out."""
     newest: Any
-    """[lists] where the newest chunk begins."""
+    """[lists] the first row of the newest chunk."""
     size: Any
     """[lists] how many items there are."""
     older: Any
-    """[places] where a chunk begins: the beginning of the chunk before."""
+    """[rows] at the first row of a chunk, the first row of the chunk before."""
+    n_rows: int
+    """Rows given out."""
 
 
-LIST_BYTES, PLACE_BYTES = 8, 4
+LIST_BYTES, ROW_BYTES = 8, 4
 
 
-def lists_layout(name: str, lists: int, places: int) -> Layout:
-    return ((f"{name}_newest", "int32", (lists,)), (f"{name}_size", "int32", (lists,)), (f"{name}_older", "int32", (places,)))
+def lists_layout(name: str, lists: int, rows: int) -> Layout:
+    return ((f"{name}_newest", "int32", (lists,)), (f"{name}_size", "int32", (lists,)), (f"{name}_older", "int32", (rows,)))
 
 
-def new_lists(name: str, block: Block) -> Lists:
+def make_lists(name: str, block: Block) -> Lists:
     newest, size, older = (block.arrays[f"{name}_{part}"] for part in ("newest", "size", "older"))
-    return Lists(top=np.zeros(1, np.int64), newest=newest, size=size, older=older)
+    return Lists(newest=newest, size=size, older=older, n_rows=0)
 
 
 def clear_list(lists: Lists, which: int) -> None:
@@ -47,17 +45,17 @@ def clear_list(lists: Lists, which: int) -> None:
 
 
 def append(lists: Lists, which: int) -> int:
-    """The place of a new item at the end."""
-    count = lists.size[which]
-    lists.size[which] = count + 1
-    chunk = newest_chunk(count + 1)
-    if chunk == count + 1:
-        start = lists.top[0]
-        lists.top[0] = start + chunk
-        lists.older[start] = lists.newest[which]
-        lists.newest[which] = start
-    place: int = lists.newest[which] + count + 1 - chunk
-    return place
+    """The row of a new item at the end."""
+    count = lists.size[which] + 1
+    lists.size[which] = count
+    chunk = newest_chunk(count)
+    if chunk == count:
+        first = lists.n_rows
+        lists.n_rows = first + chunk
+        lists.older[first] = lists.newest[which]
+        lists.newest[which] = first
+    row: int = lists.newest[which] + count - chunk
+    return row
 
 
 def newest_chunk(count: int) -> int:
@@ -68,30 +66,30 @@ def newest_chunk(count: int) -> int:
     return chunk
 
 
-def place_of(lists: Lists, which: int, i: int) -> int:
-    """Where item i of a list stands."""
+def row_of(lists: Lists, which: int, i: int) -> int:
+    """The row of item i of a list."""
     chunk = newest_chunk(lists.size[which])
-    start: int = lists.newest[which]
+    first: int = lists.newest[which]
     while i + 1 < chunk:
-        start = lists.older[start]
+        first = lists.older[first]
         chunk //= 2
-    return start + i + 1 - chunk
+    return first + i + 1 - chunk
 
 
-def place_above(lists: Lists, which: int, upto: Any, target: float) -> int:
-    """Where the first item stands whose `upto`, which never falls along a list, lies above `target`; the last one if none does."""
+def row_above(lists: Lists, which: int, cumulative: Any, target: float) -> int:
+    """The row of the first item whose `cumulative`, which never falls along a list, lies above `target`; the last one if none does."""
     chunk = newest_chunk(lists.size[which])
     lo: int = lists.newest[which]
     hi: int = lo + lists.size[which] - chunk
     while chunk > 1:
         before = lists.older[lo]
         chunk //= 2
-        if upto[before + chunk - 1] <= target:
+        if cumulative[before + chunk - 1] <= target:
             break
         lo, hi = before, before + chunk - 1
     while lo < hi:
         middle = (lo + hi) // 2
-        if upto[middle] > target:
+        if cumulative[middle] > target:
             hi = middle
         else:
             lo = middle + 1

@@ -18,11 +18,14 @@ class Root(Record):
 
     states: Any
     """[N, .]"""
-    upto: Any
-    """[N] cumulative weights of the live states, infinite from the last of them on."""
+    cumulative: Any
+    """[N] weights of the live states, summed up; infinite from the last of them on."""
     guide: Any
-    """[N] where the search for a draw begins, for each of N equal parts of the total."""
+    """[N] where the search for a draw begins, for each of N equal parts of the total (Chen and Asau, 1974); 32 bits, for the cache."""
     total: float
+    """Of those weights."""
+    alive: float
+    """The probability that the episode has not ended."""
     actions: Any
     """[k] what may be done first: the actions that are legal in every live state."""
 
@@ -31,43 +34,44 @@ def draw_root(root: Root, rng: Any) -> int:
     """The number of a live state, drawn by weight with about one comparison."""
     u = rng.uniform()
     i: int = root.guide[int(u * len(root.guide))]
-    while root.upto[i] <= u * root.total:
+    while root.cumulative[i] <= u * root.total:
         i += 1
     return i
 
 
 @kernel
-def _accumulate(weights: Any, upto: Any, guide: Any) -> float:
-    """Fill `upto` and `guide`; the total, 0 where nothing is alive."""
+def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
+    """Fill `cumulative` and `guide`; the total, 0 where nothing is alive."""
     total, last = 0.0, -1
     for i in range(len(weights)):
         total += weights[i]
-        upto[i] = total
+        cumulative[i] = total
         if weights[i] > 0.0:
             last = i
     if last < 0:
         return 0.0
     for i in range(last, len(weights)):
-        upto[i] = math.inf
+        cumulative[i] = math.inf
     i = 0
     for k in range(len(guide)):
-        while upto[i] <= k * total / len(guide):
+        while cumulative[i] <= k * total / len(guide):
             i += 1
         guide[k] = i
     return total
 
 
-def gather_root(model: Any, belief: Particles) -> tuple[Root, float]:
-    """What simulations start from, and the share of the belief that is alive."""
+def make_root(model: Any, belief: Particles) -> Root:
+    """What simulations start from."""
     states, weights, allowed = live_particles(model, belief)
-    upto, guide = np.empty(len(weights)), np.empty(len(weights), np.int64)
-    total = float(_accumulate(weights, upto, guide))
-    return Root(states=states, upto=upto, guide=guide, total=total, actions=np.flatnonzero(allowed)), total
+    cumulative, guide = np.empty(len(weights)), np.empty(len(weights), np.int32)
+    total = float(_accumulate(weights, cumulative, guide))
+    alive = 1.0 if weights.all() else total / float(np.cumsum(belief.weights)[-1])  # added up in the same order: 1 where none has ended
+    return Root(states=states, cumulative=cumulative, guide=guide, total=total, alive=alive, actions=np.flatnonzero(allowed))
 
 
 def example_root(model: Any) -> Root:
-    """A root of one state to compile with."""
-    states, upto, guide = np.zeros((1, model.shapes.state.size)), np.zeros(1), np.zeros(1, np.int64)
+    """A root of one state to compile with; what making others takes is compiled, too."""
+    states, cumulative, guide = np.zeros((1, model.shapes.state.size)), np.zeros(1), np.zeros(1, np.int32)
     batch(model).inspect(states, np.zeros(1, np.bool_), np.zeros(model.n_actions, np.bool_))
-    _accumulate.prepare(upto, upto, guide)
-    return Root(states=states, upto=upto, guide=guide, total=1.0, actions=np.zeros(1, np.int64))
+    _accumulate.prepare(cumulative, cumulative, guide)
+    return Root(states=states, cumulative=cumulative, guide=guide, total=1.0, alive=1.0, actions=np.zeros(1, np.int64))

@@ -1,4 +1,4 @@
-"""Progressive widening: what POMCPOW adds to the tree. A history keeps the states that led to it, an action what was seen after it."""
+"""Progressive widening: what POMCPOW adds to the tree. A history keeps particles, an action node which histories it was followed by."""
 
 from __future__ import annotations
 
@@ -7,192 +7,156 @@ from typing import Any
 
 from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
-from airoas.planners.visits.lists import LIST_BYTES, PLACE_BYTES, Lists, append, clear_list, place_above, place_of
-from airoas.planners.visits.lookup import SLOT_BYTES, slots_touched
-from airoas.planners.visits.rollout import random_action
-from airoas.planners.visits.root import Root
-from airoas.planners.visits.search import Limits
-from airoas.planners.visits.tree import (
-    ACTION,
-    ACTION_NEXT,
-    ACTIONS,
-    FIRST,
-    NODE,
-    NODES,
-    NONE,
-    ROOT,
-    VISITS,
-    WIDTH,
-    Path,
-    VisitTree,
-    action_bytes,
-    add_action,
-    add_child,
-    add_legal_actions,
-    add_node,
-    find_child,
-    node_bytes,
-    write_key,
-)
+from airoas.planners.storage import Block, Layout
+from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
+from airoas.planners.visits.simulation import Simulation
+from airoas.planners.visits.tree import NONE, VisitTree, add_action_node, add_child, add_history, find_child, set_key, tree_size
 
 
-def history_bytes(model: Any) -> int:
-    return node_bytes(model) + LIST_BYTES + 8
+class Widening(Record):
+    """For n histories and m action nodes."""
 
-
-def widened_bytes(model: Any) -> int:
-    return action_bytes(model) + LIST_BYTES + 4
-
-
-def kept_bytes(model: Any) -> int:
-    return PLACE_BYTES + 16 + 8 * len(model.shapes.state.kinds)
-
-
-SIGHT_BYTES = PLACE_BYTES + 4
-
-
-class Search(Record):
-    """What one search works on: n histories, m actions."""
-
-    tree: VisitTree
-    path: Path
-    root: Root
-    limits: Limits
-    table: Any
-    """[S] values for `estimate`, or [1]."""
-    sizes: Any
-    """[4] bytes of a history, an action, a kept state, a sight."""
-    kept: Lists
+    particles: Lists
     """For each history the states that led to it."""
-    sights: Lists
-    """For each action the histories that were observed after it, one entry for each time (`generated` in POMCPOW.jl)."""
-    offsets: Any
-    """[n] the log likelihood that counts as weight 1."""
     states: Any
-    """[places of kept, .]"""
+    """[rows of particles, .]"""
     rewards: Any
-    """[places of kept] paid on the way there."""
-    upto: Any
-    """[places of kept] weights, summed up along the list."""
-    widths: Any
-    """[m] how many histories an action leads to."""
-    seen: Any
-    """[places of sights] the history."""
-    max_depth: int
-    c: float
-    k_observation: float
-    alpha_observation: float
-    k_action: float
-    alpha_action: float
-    widen_actions: bool
-    check_observation: bool
-    check_action: bool
+    """[rows of particles] paid on the way there."""
+    cumulative: Any
+    """[rows of particles] weights, summed up along the list."""
+    unit: Any
+    """[n] the log-likelihood that counts as weight 1."""
+    followed: Lists
+    """For each action node the histories that were observed after it, one item for each time (`generated` in POMCPOW.jl)."""
+    children: Any
+    """[rows of followed] the history."""
+    particle_bytes: int
+    """Of each row of particles."""
 
 
-def bytes_used(work: Search) -> int:
-    tree, sizes = work.tree, work.sizes
-    used: int = (
-        tree.counts[NODES] * sizes[0] + tree.counts[ACTIONS] * sizes[1] + work.kept.top[0] * sizes[2] + work.sights.top[0] * sizes[3]
+def widening_layout(model: Any, memory: int, max_depth: int) -> Layout:
+    """Beside a tree of `tree_layout`. A simulation can double what its lists have been given: so do these the memory."""
+    n, m = tree_size(model, memory, max_depth)
+    particles, followed = (2 * (memory // size) + 2 * max_depth + 2 for size in (_particle_bytes(model), _FOLLOWED_BYTES))
+    return (
+        *lists_layout("particles", n, particles),
+        ("states", "float64", (particles, model.shapes.state.size)),
+        ("rewards", "float64", (particles,)),
+        ("cumulative", "float64", (particles,)),
+        ("unit", "float64", (n,)),
+        *lists_layout("followed", m, followed),
+        ("children", "int32", (followed,)),
     )
-    return used + slots_touched(tree.lookup) * SLOT_BYTES
 
 
-# --- actions ---
+def make_widening(model: Any, block: Block) -> Widening:
+    columns = block.arrays
+    return Widening(
+        particles=make_lists("particles", block),
+        states=columns["states"],
+        rewards=columns["rewards"],
+        cumulative=columns["cumulative"],
+        unit=columns["unit"],
+        followed=make_lists("followed", block),
+        children=columns["children"],
+        particle_bytes=_particle_bytes(model),
+    )
 
 
-def widen_discrete(model: Any, work: Search, node: int, s: Any, rng: Any) -> bool:
-    """Give a history what it may try: one more action by widening, or all of them at its first visit; whether there is any."""
-    tree = work.tree
-    if not work.widen_actions:
-        before = tree.counts[ACTIONS]
-        if tree.nodes[node * NODE + FIRST] == NONE:
-            add_legal_actions(model, tree, node, s, work.root.actions)
-            _begin_actions(work, before)
-    elif is_narrow(tree.nodes[node * NODE + WIDTH], work.k_action, tree.nodes[node * NODE + VISITS], work.alpha_action):
-        a: int = work.root.actions[rng.integer(len(work.root.actions))] if node == ROOT else random_action(model, s, rng)
-        if node == ROOT or model.legal(s, a):
-            _add_unless_there(model, work, node, a)
-    return bool(tree.nodes[node * NODE + FIRST] != NONE)
+def clear_widening(widening: Widening) -> None:
+    """Nothing is kept; the lists of nodes begin empty when these are made."""
+    widening.particles.n_rows = widening.followed.n_rows = 0
 
 
-def widen_continuous(model: Any, work: Search, node: int, s: Any, rng: Any) -> bool:
-    """Give a history one more action of the model's own choice while it has few."""
-    if is_narrow(work.tree.nodes[node * NODE + WIDTH], work.k_action, work.tree.nodes[node * NODE + VISITS], work.alpha_action):
-        _add_unless_there(model, work, node, model.sample_action(s, rng))
-    return True
+_FOLLOWED_BYTES = ROW_BYTES + 4
+
+
+def _particle_bytes(model: Any) -> int:
+    return ROW_BYTES + 16 + 8 * int(model.shapes.state.size)
+
+
+def widening_bytes(widening: Widening, tree: VisitTree) -> int:
+    """In use beside the tree."""
+    nodes = tree.n_histories * (LIST_BYTES + 8) + tree.n_action_nodes * LIST_BYTES
+    return nodes + widening.particles.n_rows * widening.particle_bytes + widening.followed.n_rows * _FOLLOWED_BYTES
+
+
+# --- inside kernels ---
 
 
 def is_narrow(count: int, k: float, visits: int, alpha: float) -> bool:
+    """Whether there may be one child more."""
     return bool(count <= k * float(visits) ** alpha)
 
 
-def _add_unless_there(model: Any, work: Search, node: int, a: Any) -> None:
-    tree = work.tree
-    place = tree.counts[ACTIONS]
-    model.write_action(tree.labels, place, a)
-    action = tree.nodes[node * NODE + FIRST] if work.check_action else NONE
-    while action != NONE and not _same_label(tree, action, place):
-        action = tree.actions[action * ACTION + ACTION_NEXT]
+def add_unless_there(tree: VisitTree, history: int, check: bool) -> None:
+    """Add the action that stands in the next row; if `check`, only where the history does not have it."""
+    action = tree.histories[history].newest if check else NONE
+    while action >= 0 and not _same_action(tree, action, tree.n_action_nodes):
+        action = tree.action_nodes[action].older
     if action == NONE:
-        add_action(model, tree, node, a)
-        _begin_actions(work, place)
+        add_action_node(tree, history)
 
 
-def _same_label(tree: VisitTree, action: int, other: int) -> bool:
-    for k in range(tree.labels.shape[1]):  # noqa: SIM110
-        if tree.labels[action, k] != tree.labels[other, k]:
+def _same_action(tree: VisitTree, i: int, j: int) -> bool:
+    for k in range(tree.actions.shape[1]):  # noqa: SIM110
+        if tree.actions[i, k] != tree.actions[j, k]:
             return False
     return True
 
 
-def _begin_actions(work: Search, before: int) -> None:
-    """The columns of the actions that were added since there were `before`."""
-    for action in range(before, work.tree.counts[ACTIONS]):
-        work.widths[action] = 0
-        clear_list(work.sights, action)
-
-
-# --- observations and the states kept for them ---
-
-
-def see(model: Any, work: Search, action: int, o: Any, depth: int) -> tuple[int, bool]:
-    """The history that an observation leads to, and whether it is new."""
-    tree = work.tree
+def follow(tree: VisitTree, widening: Widening, action: int, check: bool, depth: int) -> tuple[int, bool]:
+    """The history that the observation in the next row leads to, and whether it is new: any is unless `check`."""
     child = NONE
-    if work.check_observation:
-        child = find_child(model, tree, action, o)
+    if check:
+        child = find_child(tree, action)
     else:
-        write_key(model, tree, action, o)
+        set_key(tree, action)
     new = child == NONE
     if new:
-        child = add_child(tree, depth) if work.check_observation else add_node(tree, depth)
-        work.widths[action] += 1
-        clear_list(work.kept, child)
-    work.seen[append(work.sights, action)] = child
+        child = add_child(tree, depth) if check else add_history(tree, depth)
+        if tree.action_nodes[action].n_children == 0:
+            clear_list(widening.followed, action)
+        tree.action_nodes[action].n_children += 1
+        clear_list(widening.particles, child)
+    widening.children[append(widening.followed, action)] = child
     return child, new
 
 
-def keep(model: Any, work: Search, child: int, a: Any, s: Any, reward: float) -> bool:
-    """Add a state to those of a history, weighted by the likelihood of its observation; whether that is one.
+def draw_child(widening: Widening, action: int, rng: Any) -> int:
+    """One of the histories of an action node, in proportion to how often each was observed."""
+    followed = widening.followed
+    child: int = widening.children[row_of(followed, action, rng.integer(followed.size[action]))]
+    return child
+
+
+def add_particle(widening: Widening, simulation: Simulation, history: int, log_likelihood: float) -> bool:
+    """Add the state at hand to those of a history, weighted by the likelihood of its observation; whether that is one.
 
     Differs: likelihoods count relative to the first state's, so that no sharp sensor makes all of them 0 or infinite.
     """
-    log_likelihood = model.obs_logpdf(model.read_observation(work.tree.observations, child), s, a)
     if is_no_density(log_likelihood):
         return False
-    count = work.kept.size[child]
+    particles = widening.particles
+    count = particles.size[history]
     if count == 0:
-        work.offsets[child] = log_likelihood if log_likelihood > -math.inf else 0.0
-    total = work.upto[place_of(work.kept, child, count - 1)] if count > 0 else 0.0
-    place = append(work.kept, child)
-    model.write_state(work.states, place, s)
-    work.rewards[place] = reward
-    work.upto[place] = total + math.exp(min(log_likelihood - work.offsets[child], 600.0))
+        widening.unit[history] = log_likelihood if log_likelihood > -math.inf else 0.0
+    total = widening.cumulative[row_of(particles, history, count - 1)] if count > 0 else 0.0
+    row = append(particles, history)
+    for k in range(widening.states.shape[1]):
+        widening.states[row, k] = simulation.state[0, k]
+    widening.rewards[row] = simulation.reward
+    widening.cumulative[row] = total + math.exp(min(log_likelihood - widening.unit[history], 600.0))
     return True
 
 
-def draw_kept(work: Search, child: int, rng: Any) -> int:
-    """The place of one of a history's states, drawn by weight; the last where all weights are 0."""
-    last = place_of(work.kept, child, work.kept.size[child] - 1)
-    total = work.upto[last]
-    return place_above(work.kept, child, work.upto, rng.uniform() * total) if total > 0.0 else last
+def draw_particle(widening: Widening, simulation: Simulation, history: int, rng: Any) -> None:
+    """Go on from one of a history's states, drawn by weight, with its reward; from the last where all weights are 0."""
+    particles, cumulative = widening.particles, widening.cumulative
+    row = row_of(particles, history, particles.size[history] - 1)
+    total = cumulative[row]
+    if total > 0.0:
+        row = row_above(particles, history, cumulative, rng.uniform() * total)
+    for k in range(widening.states.shape[1]):
+        simulation.state[0, k] = widening.states[row, k]
+    simulation.reward = widening.rewards[row]

@@ -1,4 +1,4 @@
-"""A visit-count tree to walk and to print: views that are made on demand."""
+"""The visit-count tree for people: nodes to walk and to print, made on demand."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from airoas.planners.storage import Block
-from airoas.planners.visits.tree import ACTION, ACTION_NEXT, ACTION_VISITS, FIRST, NODE, NODES, NONE, PARENT, ROOT, VALUE, VISITS, VisitTree
+from airoas.planners.visits.tree import NONE, ROOT, VisitTree
 from airoas.tables import Sheet
 
 Part = tuple["_Indexed", int]
 """A node of one of the trees."""
 
 
-class Tree:
+class HistoryTree:
     """What a search has built; several trees, of searches side by side, look like one. `print(tree)` shows the top."""
 
-    def __init__(self, model: Any, trees: list[VisitTree], blocks: list[Block]) -> None:
+    def __init__(self, model: Any, trees: list[VisitTree]) -> None:
         self.model = model
         self._trees = [_Indexed(tree) for tree in trees]
-        self._blocks = blocks  # the arrays are theirs
 
     @property
     def root(self) -> HistoryNode:
@@ -47,27 +45,27 @@ class Tree:
         return f"<pre>{escape(self.show())}</pre>"
 
     def __repr__(self) -> str:
-        return f"Tree({sum(int(tree.arrays.counts[NODES]) for tree in self._trees)} nodes)"
+        return f"HistoryTree({sum(tree.columns.n_histories for tree in self._trees)} nodes)"
 
 
 class _Indexed:
-    """A tree with the children of each action node."""
+    """A tree with the histories of each action node."""
 
-    def __init__(self, arrays: VisitTree) -> None:
-        self.arrays = arrays
+    def __init__(self, columns: VisitTree) -> None:
+        self.columns = columns
 
     @functools.cached_property
     def _by_parent(self) -> tuple[np.ndarray, np.ndarray]:
-        parents = self.arrays.nodes[PARENT : NODE * self.arrays.counts[NODES] : NODE]
+        parents = self.columns.histories.parent[: self.columns.n_histories]
         order = np.argsort(parents, kind="stable")
         return order, parents[order]
 
-    def label(self, action: int) -> np.ndarray:
-        row: np.ndarray = self.arrays.labels[action]
+    def action(self, node: int) -> np.ndarray:
+        row: np.ndarray = self.columns.actions[node]
         return row
 
-    def observation(self, node: int) -> np.ndarray:
-        row: np.ndarray = self.arrays.observations[node]
+    def observation(self, history: int) -> np.ndarray:
+        row: np.ndarray = self.columns.observations[history]
         return row
 
     def histories(self, action: int) -> list[int]:
@@ -75,12 +73,12 @@ class _Indexed:
         lo, hi = np.searchsorted(parents, (action, action + 1))
         return [int(node) for node in order[lo:hi]]
 
-    def actions(self, node: int) -> list[int]:
+    def action_nodes(self, history: int) -> list[int]:
         """Oldest first."""
-        found, action = [], int(self.arrays.nodes[node * NODE + FIRST])
+        found, action = [], int(self.columns.histories[history].newest)
         while action != NONE:
             found.append(action)
-            action = int(self.arrays.actions[action * ACTION + ACTION_NEXT])
+            action = int(self.columns.action_nodes[action].older)
         return found[::-1]
 
 
@@ -93,7 +91,7 @@ class HistoryNode:
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.arrays.nodes[node * NODE + VISITS]) for tree, node in self._parts)
+        return sum(int(tree.columns.histories[history].visits) for tree, history in self._parts)
 
     @property
     def value(self) -> float:
@@ -103,8 +101,8 @@ class HistoryNode:
     @property
     def children(self) -> list[ActionNode]:
         """The actions in the order in which they were added."""
-        found = [(tree, action) for tree, node in self._parts for action in tree.actions(node)]
-        return [ActionNode(self._model, parts) for parts in _grouped(found, _Indexed.label, len(self._parts) > 1)]
+        found = [(tree, action) for tree, history in self._parts for action in tree.action_nodes(history)]
+        return [ActionNode(self._model, parts) for parts in _grouped(found, _Indexed.action, len(self._parts) > 1)]
 
     def __repr__(self) -> str:
         return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
@@ -116,19 +114,19 @@ class ActionNode:
     def __init__(self, model: Any, parts: list[Part]) -> None:
         self._model, self._parts = model, parts
         tree, first = parts[0]
-        self.action = model.from_row("action", tree.label(first))
+        self.action = model.from_row("action", tree.action(first))
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.arrays.actions[action * ACTION + ACTION_VISITS]) for tree, action in self._parts)
+        return sum(int(tree.columns.action_nodes[action].visits) for tree, action in self._parts)
 
     @property
     def value(self) -> float:
         """Mean return of the simulations that passed here; 0 where there was none."""
-        parts = [(int(tree.arrays.actions[a * ACTION + ACTION_VISITS]), float(tree.arrays.values[a * VALUE])) for tree, a in self._parts]
-        if len(parts) == 1:
-            return parts[0][1]
-        return sum(n * value for n, value in parts if n) / max(1, sum(n for n, _ in parts))
+        nodes = [tree.columns.action_nodes[action] for tree, action in self._parts]
+        if len(nodes) == 1:
+            return float(nodes[0].value)
+        return float(sum(node.visits * node.value for node in nodes if node.visits) / max(1, sum(node.visits for node in nodes)))
 
     @property
     def children(self) -> list[HistoryNode]:

@@ -1,0 +1,229 @@
+"""What a model brings to the search: functions that take one state on, and what a state beyond the tree is worth.
+
+The search itself is compiled once for all models and calls these through their addresses, once a step within the tree and once
+for a whole rollout. None of a model's methods but `is_terminal` is called in a terminal state.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from airoas.compiler.kernels import Bound, Kernel, Record, kernel
+from airoas.errors import OptionError
+from airoas.modelling.batch import batch
+from airoas.planners.visits.tree import VisitTree
+from airoas.rng import stream
+
+ESTIMATES = ("rollout", "random", "value")
+"""The model's `rollout_action` (uniform where it has none); uniform over the legal actions; the upper bound of the value."""
+
+
+class Simulation(Record):
+    """Where a simulation is, and the rows of the tree that the model's functions read and write."""
+
+    state: Any
+    """[1, .]"""
+    actions: Any
+    """[m, .] of the tree's action nodes."""
+    observations: Any
+    """[n, .] of the tree's histories."""
+    values: Any
+    """[S] of the fully observable problem where the estimate reads them, or [1]."""
+    reward: float
+    """Of the last step."""
+    n_steps: int
+    """Simulated so far, in all simulations."""
+
+
+def make_simulation(model: Any, tree: VisitTree, estimate: str) -> Simulation:
+    return Simulation(
+        state=np.zeros((1, model.shapes.state.size)),
+        actions=tree.actions,
+        observations=tree.observations,
+        values=_mdp_values(model) if _estimate_of(model, estimate) is _tabulated else np.zeros(1),
+        reward=0.0,
+        n_steps=0,
+    )
+
+
+@functools.lru_cache(8)
+def _mdp_values(model: Any) -> np.ndarray:
+    from airoas.bounds import mdp_values
+
+    return mdp_values(model)
+
+
+# --- one step ---
+
+
+@kernel
+def _step(model: Any, simulation: Simulation, action: int, history: int, rng: Any) -> bool:
+    """Take the action of an action node, and write what is observed then to the row of a history unless that is below 0; whether
+    the episode goes on. Where it does not, nothing is observed and the state is left as it was."""
+    a = model.read_action(simulation.actions, action)
+    s, simulation.reward = model.step(model.read_state(simulation.state, 0), a, rng)
+    if model.is_terminal(s):
+        return False
+    model.write_state(simulation.state, 0, s)
+    if history >= 0:
+        model.write_observation(simulation.observations, history, model.observe(s, a, rng))
+    return True
+
+
+@kernel
+def _log_likelihood(model: Any, simulation: Simulation, action: int, history: int) -> float:
+    """log p(o | s, a) of a history's observation in the state at hand."""
+    s, a = model.read_state(simulation.state, 0), model.read_action(simulation.actions, action)
+    log_likelihood: float = model.obs_logpdf(model.read_observation(simulation.observations, history), s, a)
+    return log_likelihood
+
+
+def bind_log_likelihood(model: Any, simulation: Simulation) -> Bound:
+    """(simulation, action, history) -> the log-likelihood."""
+    return _log_likelihood.bind(model, simulation, 0, 0)
+
+
+# --- random actions ---
+
+
+def random_action(model: Any, s: Any, rng: Any) -> int:
+    """Uniform over the legal actions; the first legal one where none is found in 1000 draws."""
+    for _ in range(1000):
+        a: int = rng.integer(model.n_actions)
+        if model.legal(s, a):
+            return a
+    for a in range(model.n_actions):
+        if model.legal(s, a):
+            return a
+    return 0
+
+
+@kernel
+def _propose_legal(model: Any, simulation: Simulation, action: int, rng: Any) -> bool:
+    s = model.read_state(simulation.state, 0)
+    a = random_action(model, s, rng)
+    model.write_action(simulation.actions, action, a)
+    return bool(model.legal(s, a))
+
+
+@kernel
+def _propose_sampled(model: Any, simulation: Simulation, action: int, rng: Any) -> bool:
+    model.write_action(simulation.actions, action, model.sample_action(model.read_state(simulation.state, 0), rng))
+    return True
+
+
+class _Free(Record):
+    """Of a model that allows every action everywhere."""
+
+    n_actions: int
+
+
+@kernel
+def _propose_any(free: _Free, simulation: Simulation, action: int, rng: Any) -> bool:
+    simulation.actions[action, 0] = rng.integer(free.n_actions)
+    return True
+
+
+def bind_proposal(model: Any, simulation: Simulation) -> Bound:
+    """(simulation, action, rng) -> whether the random action that now stands in that row is legal."""
+    examples = simulation, 0, stream(0)
+    if model.n_actions == 0:
+        return _propose_sampled.bind(model, *examples)
+    return _propose_legal.bind(model, *examples) if model.has("legal") else _propose_any.bind(_Free(n_actions=model.n_actions), *examples)
+
+
+# --- what a state is worth ---
+
+
+def _rollout_of(policy: Callable[..., Any]) -> Kernel:
+    def rollout(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+        """The discounted sum of rewards until the end or for that many steps. The stream is left where it was: a simulation has
+        one of its own, and ends here."""
+        own = rng.local()
+        s = model.read_state(simulation.state, 0)
+        total, weight, taken = 0.0, 1.0, 0
+        while taken < steps:
+            s, reward = model.step(s, policy(model, s, own), own)
+            total += weight * reward
+            weight *= model.discount
+            taken += 1
+            if model.is_terminal(s):
+                break
+        simulation.n_steps += taken
+        return total
+
+    return kernel(rollout)
+
+
+def _sampled_action(model: Any, s: Any, rng: Any) -> Any:
+    return model.sample_action(s, rng)
+
+
+def _default_action(model: Any, s: Any, rng: Any) -> Any:
+    return model.rollout_action(s, rng)
+
+
+_rollout, _random_rollout, _sampled_rollout = (_rollout_of(policy) for policy in (_default_action, random_action, _sampled_action))
+
+
+@kernel
+def _bounded(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+    value: float = model.value_bounds(model.read_state(simulation.state, 0))[1] if steps > 0 else 0.0
+    return value
+
+
+@kernel
+def _tabulated(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+    value: float = simulation.values[model.index(model.read_state(simulation.state, 0))] if steps > 0 else 0.0
+    return value
+
+
+def _estimate_of(model: Any, estimate: str) -> Kernel:
+    """The function behind a name of ESTIMATES. A model without a `rollout_action` acts at random."""
+    if estimate == "rollout" or (estimate == "random" and not model.has("rollout_action")):
+        return _rollout
+    if estimate == "random":
+        return _random_rollout if model.n_actions else _sampled_rollout
+    if model.has("value_bounds"):
+        return _bounded
+    if model.is_finite:
+        return _tabulated
+    remedy = "give the model `value_bounds` or the enumeration group, or use estimate='rollout'."
+    raise OptionError(f"{type(model).__name__} knows no values for estimate='value'", remedy)
+
+
+# --- all of it ---
+
+
+class Functions(Record):
+    """What a model brings to POMCP and POMCPOW alike."""
+
+    step: Any
+    """(simulation, action, history, rng) -> whether the episode goes on."""
+    estimate: Any
+    """(simulation, steps, rng) -> the value of the state at hand with that many steps to go."""
+    inspect: Any
+    """See `airoas.modelling.batch`."""
+    is_restricted: bool
+    """Whether it forbids some actions in some states."""
+    legal: Any
+    """[A] those that the state at hand allows."""
+    alive: Any
+    """[1]"""
+    discount: float
+
+
+def bind_functions(model: Any, simulation: Simulation, estimate: str) -> Functions:
+    return Functions(
+        step=_step.bind(model, simulation, 0, 0, stream(0)),
+        estimate=_estimate_of(model, estimate).bind(model, simulation, 0, stream(0)),
+        inspect=batch(model).inspect,
+        is_restricted=bool(model.has("legal")),
+        legal=np.ones(model.n_actions, np.bool_),
+        alive=np.ones(1, np.bool_),
+        discount=float(model.discount),
+    )
