@@ -296,12 +296,13 @@ def next_temperature(work: Tempering, fixed: bool, seed: int) -> int:
     """Paper: Alg. 4 lines 4-12."""
     system, n, beta = in_use(work), len(work.chosen), work.beta
     remaining = work.until - beta
-    increment = (
-        work.schedule[work.stage] - beta
-        if fixed
-        else solve_increment(system.log_weights, system.log_likelihoods, remaining, work.target, system.weights)
-    )
-    peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, increment, system.weights)
+    if fixed:
+        increment = work.schedule[work.stage] - beta
+        peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, increment, system.weights)
+    else:
+        increment, peak, total, squares = solve_increment(
+            system.log_weights, system.log_likelihoods, remaining, work.target, system.weights
+        )
     if peak == -math.inf:
         return DEPLETED
     work.log_evidence += peak + math.log(total)
