@@ -8,7 +8,8 @@ corrected one here carries weights, counts the likelihood once, chooses each tem
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,17 @@ from airoas.belief.tempering.functions import count_draws
 from airoas.belief.tempering.literal import anneal_literal
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
-from airoas.belief.tempering.temper import DEPLETED, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.belief.tempering.temper import DEPLETED, PLAIN, Tempering, in_use, make_tempering, set_options, temper
+from airoas.compiler.kernels import mode as running_mode
 from airoas.errors import BeliefDepleted, ModelError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
+_KEPT, _MOST_KEPT = 8, 20_000
+"""How many kinds of temperings of a model wait to be used again, and of how many particles: to make one of more costs little beside
+its use, and much memory."""
 
 
 def anneal(
@@ -70,42 +75,52 @@ def anneal(
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
     fixed = _temperatures(schedule, until)
     options = {"target": target_inefficiency, "until": until, "repeats": moves, "resamples": resample, "plain_only": mode == "none"}
-    work = start_tempering(model, belief, action, observation, name, np.empty(0) if fixed is None else fixed, scale, **options)
-    return finish_tempering(model, belief, action, observation, work, int(temper(work, rng.bits(62))))
+    draws = draws_of(model, belief, action) if name == "ancestors" else 0
+    temperatures = np.empty(0) if fixed is None else fixed
+    with _tempering(model, len(belief), name, draws, temperatures, scale, fixed=fixed is not None, **options) as work:
+        work.first.ancestors[:] = belief.states
+        work.first.log_weights[:] = belief.log_weights
+        work.actions[:] = model.row("action", action)
+        work.observations[:] = model.row("observation", observation)
+        status = int(temper(work, rng.bits(62)))
+        if status == BAD_LIKELIHOOD:
+            problem = f"is nan or +inf for observation {observation!r}"
+            raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
+        if status == BAD_STEP:
+            raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
+        if status == DEPLETED:
+            raise BeliefDepleted(belief, action, observation)
+        return _result(work, status == PLAIN)
 
 
-def start_tempering(
-    model: Any, belief: Particles, action: Any, observation: Any, move: str, schedule: np.ndarray, scale: float | None, **options: Any
-) -> Tempering:
-    """A tempering of this belief that has not begun."""
-    draws = draws_of(model, belief, action) if move == "ancestors" else 0
-    work = make_tempering(model, len(belief), move, draws, schedule, scale, **options)
-    work.first.ancestors[:] = belief.states
-    work.first.log_weights[:] = belief.log_weights
-    np.greater(belief.log_weights, -np.inf, out=work.first.alive)
-    batch(model).inspect(work.first.ancestors, work.first.alive, np.zeros(0, np.bool_))
-    work.first.log_weights[~work.first.alive] = -np.inf  # the episode would have ended there
-    work.actions[:] = model.row("action", action)
-    work.observations[:] = model.row("observation", observation)
-    return work
+@contextmanager
+def _tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Iterator[Tempering]:
+    """One for this many particles: of the model's that wait to be used again, or a new one."""
+    waiting: dict[Any, list[Tempering]] = model.__dict__.setdefault("_temperings", {})
+    key = running_mode(), n, move, draws, len(schedule)
+    try:
+        work = waiting[key].pop()
+        set_options(work, schedule, scale, **options)
+    except (KeyError, IndexError):
+        work = make_tempering(model, n, move, draws, schedule, scale, **options)
+    try:
+        yield work
+    finally:
+        if n <= _MOST_KEPT:
+            if len(waiting) >= _KEPT and key not in waiting:
+                waiting.clear()
+            waiting.setdefault(key, []).append(work)
 
 
-def finish_tempering(model: Any, belief: Particles, action: Any, observation: Any, work: Tempering, status: int) -> Annealed:
-    """What came of a tempering that ended so; a failure is raised."""
-    if status == BAD_LIKELIHOOD:
-        problem = f"is nan or +inf for observation {observation!r}"
-        raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
-    if status == BAD_STEP:
-        raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
-    if status == DEPLETED:
-        raise BeliefDepleted(belief, action, observation)
-    system, stages, plain = in_use(work), work.stage, status == PLAIN
-    betas = np.array([0.0, 1.0]) if plain else work.betas[: stages + 1]
+def _result(work: Tempering, plain: bool) -> Annealed:
+    """What came of a tempering."""
+    system, stages = in_use(work), work.stage
+    betas = np.array([0.0, 1.0]) if plain else work.betas[: stages + 1].copy()
     return Annealed(
         belief=Particles(system.states, log_weights=system.log_weights),
         log_evidence=work.log_evidence,
         betas=betas if betas[-1] == 1.0 else np.append(betas, 1.0),
-        acceptance=np.empty(0) if plain else work.acceptance[:stages],
+        acceptance=np.empty(0) if plain else work.acceptance[:stages].copy(),
         inefficiency=(work.before, work.after),
         move="" if plain else MOVES[work.move],
         evaluations=int(work.evaluations),

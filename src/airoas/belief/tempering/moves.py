@@ -50,10 +50,9 @@ def accept(system: System, idle: System, whole: bool, seed: int) -> int:
     ratios, probabilities = idle.log_weights, idle.weights
     for i in range(len(ratios)):
         probabilities[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
-    own = new_stream()
-    draws = ratios  # they have served
-    for i in range(len(draws)):
-        own.reseed(seed, 1, i)
+    draws, own = ratios, new_stream()  # the ratios have served
+    own.reseed(seed, 1, 0)
+    for i in range(len(draws)):  # particle i has number i of the stream, whoever comes first
         draws[i] = own.uniform()
     accepted = 0
     for i in range(len(draws)):

@@ -20,6 +20,7 @@ from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import apart
+from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
 from airoas.rng import hash_key, new_stream
 
@@ -35,6 +36,7 @@ MOST_DRAWS = 64
 class Tempering(Record):
     """A tempering: the model's functions, two particle systems, options and what comes out."""
 
+    inspect: Any
     step: Any
     log_likelihoods: Any
     replay: Any
@@ -57,8 +59,10 @@ class Tempering(Record):
     """[N] room."""
     counts: Any
     """[2] room."""
+    no_actions: Any
+    """[0] for `inspect`, which need not look at actions."""
     schedule: Any
-    """[K] fixed temperatures, or none."""
+    """[K] temperatures, where they are fixed."""
     betas: Any
     """[stages + 1] temperatures visited."""
     acceptance: Any
@@ -76,6 +80,8 @@ class Tempering(Record):
     repeats: int
     """Sweeps at each temperature."""
     resamples: bool
+    fixed: bool
+    """Whether the temperatures are those of `schedule`; else they are found."""
     frozen: bool
     """Whether the proposals stay as wide as they are."""
     plain_only: bool
@@ -97,8 +103,9 @@ class Tempering(Record):
 
 
 def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Tempering:
-    """For n particles at a time. draws: those of a step that go on record; options: fields of `Tempering`."""
-    width, layouts = model.shapes.state.size, model.shapes
+    """For n particles at a time. draws: those of a step that go on record; schedule, scale, options: see `set_options`."""
+    layouts, functions = model.shapes, batch(model)
+    width = layouts.state.size
     continuous = np.flatnonzero(np.array(layouts.state.kinds) == "float")
     c = len(continuous)
     recorded = size(min(draws, MOST_DRAWS))
@@ -121,17 +128,16 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         n_axes=c,
         kernel=np.zeros((c, c)),
         box=np.zeros((2, c)),
-        walk=np.eye(c) * (scale or 1.0),
-        noise=np.full((recorded - 1) // 2, scale or 1.0),
+        walk=np.eye(c),
+        noise=np.ones((recorded - 1) // 2),
         walk_scale=1.0,
         noise_scale=1.0,
         mean=np.zeros(max(c, 1)),
         z=np.zeros(max(c, 1)),
     )
     stages = len(schedule) or MOST_STAGES
-    chosen = {"target": 2.0, "until": 1.0, "repeats": 2, "resamples": True, "plain_only": False, "deadline": math.inf} | options
-    functions = batch(model)
-    return Tempering(
+    work = Tempering(
+        inspect=functions.inspect,
         step=functions.step,
         log_likelihoods=functions.log_likelihoods,
         **bind_functions(model, move),
@@ -144,19 +150,21 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         row=np.zeros((1, n)),
         rewards=np.zeros(n),
         counts=np.zeros(2, np.int64),
-        schedule=schedule,
+        no_actions=np.zeros(0, np.bool_),
+        schedule=np.zeros(len(schedule)),
         betas=np.zeros(stages + 1),
         acceptance=np.zeros(stages),
         actions=np.zeros((1, layouts.action.size if layouts.action else 1)),
         observations=np.zeros((1, layouts.observation.size)),
         move=MOVES.index(move),
-        target=float(chosen["target"]),
-        until=float(chosen["until"]),
-        repeats=int(chosen["repeats"]),
-        resamples=bool(chosen["resamples"]),
-        frozen=scale is not None,
-        plain_only=bool(chosen["plain_only"]),
-        deadline=float(chosen["deadline"]),
+        target=2.0,
+        until=1.0,
+        repeats=2,
+        resamples=True,
+        fixed=False,
+        frozen=False,
+        plain_only=False,
+        deadline=math.inf,
         beta=0.0,
         stage=0,
         n_passes=0,
@@ -168,6 +176,22 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         accepted=0,
         noise_accepted=0,
     )
+    set_options(work, schedule, scale, **options)
+    return work
+
+
+def set_options(work: Tempering, schedule: np.ndarray, scale: float | None, **options: Any) -> None:
+    """Make a tempering, used or not, ready for an update.
+
+    schedule: temperatures, as many as it was made for; none where they are to be found, unless `fixed` says otherwise. scale: of
+    proposals that stay as wide as they are, None where they follow the particles. options: fields of `Tempering`.
+    """
+    work.schedule[:] = schedule
+    work.frozen = scale is not None
+    work.proposals.walk[:] = np.eye(len(work.proposals.walk)) * (scale or 1.0)
+    work.proposals.noise[:] = scale or 1.0
+    for name, value in ({"fixed": len(schedule) > 0} | options).items():
+        setattr(work, name, value)
 
 
 def in_use(work: Tempering) -> System:
@@ -191,8 +215,10 @@ def begin(work: Tempering) -> None:
             work.first.records[i, k] = 0.0
     proposals = work.proposals
     proposals.walk_scale = proposals.noise_scale = 1.0
+    proposals.n_axes = len(proposals.continuous)
+    for k in range(len(proposals.axes)):
+        proposals.axes[k] = proposals.continuous[k]
     if not work.frozen:  # what was fitted to other particles
-        proposals.n_axes = len(proposals.continuous)
         for k in range(len(proposals.walk)):
             for j in range(len(proposals.walk)):
                 proposals.walk[k, j] = 1.0 if j == k else 0.0
@@ -227,7 +253,18 @@ def predict(work: Tempering, seed: int) -> int:
 
 @kernel
 def temper(work: Tempering, seed: int) -> int:
-    """From the particles that `begin` found to those that follow the observation; how it ended."""
+    """From the particles before the action, in first.ancestors with first.log_weights, to those that follow the observation; how
+    it ended."""
+    begin(work)
+    system = work.first
+    for i in range(len(system.alive)):
+        system.alive[i] = system.log_weights[i] > -math.inf
+    work.inspect(system.ancestors, system.alive, work.no_actions)
+    for i in range(len(system.alive)):
+        if not system.alive[i]:  # the episode would have ended there
+            system.log_weights[i] = -math.inf
+            for k in range(system.states.shape[1]):
+                system.states[i, k] = system.ancestors[i, k]
     status = predict(work, next_seed(work, seed))
     return int(temper_prediction(work, seed)) if status == OK else status
 
@@ -248,9 +285,8 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     status = spread(work, seed)
     if status != OK:
         return int(status)
-    fixed = len(work.schedule) > 0
-    while work.stage < len(work.acceptance) and (work.stage < len(work.schedule) if fixed else work.beta < work.until):
-        status = next_temperature(work, fixed, seed)
+    while work.stage < len(work.schedule) if work.fixed else work.beta < work.until and work.stage < MOST_STAGES:
+        status = next_temperature(work, seed)
         if status != OK:
             return int(status)
     system = in_use(work)
@@ -277,7 +313,7 @@ def spread(work: Tempering, seed: int) -> int:
         peak = max(peak, system.log_weights[i])
     total = 0.0
     for i in range(len(work.chosen)):
-        system.weights[i] = math.exp(system.log_weights[i] - peak)
+        system.weights[i] = exp(system.log_weights[i] - peak)
         total += system.weights[i]
     for i in range(len(work.chosen)):
         system.weights[i] /= total
@@ -288,13 +324,13 @@ def spread(work: Tempering, seed: int) -> int:
     if not of_ancestors or proposals.n_axes == 0:
         return OK
     smooth(system, proposals, next_seed(work, seed))
-    return int(predict(work, next_seed(work, seed)))
+    return LATE if now() >= work.deadline else int(predict(work, next_seed(work, seed)))
 
 
 @apart
-def next_temperature(work: Tempering, fixed: bool, seed: int) -> int:
+def next_temperature(work: Tempering, seed: int) -> int:
     """Paper: Alg. 4 lines 4-12."""
-    system, n, beta = in_use(work), len(work.chosen), work.beta
+    system, n, beta, fixed = in_use(work), len(work.chosen), work.beta, work.fixed
     remaining = work.until - beta
     if fixed:
         increment = work.schedule[work.stage] - beta
