@@ -274,9 +274,9 @@ def test_a_transition_density_that_is_none_names_its_method():
 
 
 @pytest.mark.parametrize("options", [{"move": "walk"}, {"mode": "none"}, {"mode": "literal"}])
-def test_nothing_alive_is_depletion(options):
+def test_nothing_alive_is_particle_deprivation(options):
     belief = at_zero(20)
-    with pytest.raises(airoas.BeliefDepleted, match="Use more particles") as caught:
+    with pytest.raises(airoas.ParticleDeprivationError, match="Use more particles") as caught:
         anneal(Line(), belief, 0, Seen(0.5, NEVER), airoas.stream(0), **options)
     assert caught.value.belief is belief
     assert (caught.value.action, caught.value.observation) == (0, Seen(0.5, NEVER))
@@ -301,10 +301,10 @@ def test_ten_thousand_random_calls_end_well():
         model = model_of[int(rng.integers(len(model_of)))]
         try:
             found = anneal(model, Particles(states, log_weights=logs), 0, seen, airoas.stream(call), **options)
-        except (airoas.BeliefDepleted, airoas.ModelError) as error:
+        except (airoas.ParticleDeprivationError, airoas.ModelError) as error:
             ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
-            assert isinstance(error, airoas.BeliefDepleted) or "Line." in error.where
-            assert kind != PLAIN or isinstance(error, airoas.BeliefDepleted) or "step_logpdf" in error.where
+            assert isinstance(error, airoas.ParticleDeprivationError) or "Line." in error.where
+            assert kind != PLAIN or isinstance(error, airoas.ParticleDeprivationError) or "step_logpdf" in error.where
             continue
         ended["belief"] = ended.get("belief", 0) + 1
         assert not np.isnan(found.belief.states).any()
@@ -313,7 +313,7 @@ def test_ten_thousand_random_calls_end_well():
         assert not np.isnan(found.betas).any()
         assert kind not in (NAN_ALWAYS, NEVER)
     assert min(ended.values()) > 500, ended
-    assert set(ended) == {"belief", "BeliefDepleted", "ModelError"}
+    assert set(ended) == {"belief", "ParticleDeprivationError", "ModelError"}
 
 
 # --- the same numbers everywhere ---

@@ -14,7 +14,7 @@ import pytest
 
 import airoas
 from airoas import Particles, anneal
-from airoas.belief.filters.update import update_and_tell
+from airoas.belief.filters.update import make_filter
 from airoas.belief.tempering.moves import OK, sweep
 from airoas.belief.tempering.temper import idle_one, in_use, make_tempering, next_seed, predict, spread
 from airoas.catalog import find_domain
@@ -83,7 +83,7 @@ def test_resimulation_is_right_but_slow():
 
 
 def test_the_printed_algorithm_fails_as_specified():
-    """solvers.md section 7, 200 replicates at N = 100, 500, 2000."""
+    """As an independent study in numpy found: 200 replicates at N = 100, 500, 2000."""
     for n in (100, 500, 2000):
         errors, ratios, _, runs = study(0.01, 1.5, n, "literal", mode="literal")
         assert 5.5 <= np.median(ratios) <= 8.5
@@ -348,12 +348,17 @@ def exact_start(model, s):
     return Particles(np.column_stack([np.full(model.n_cells, float(s[0])), np.arange(model.n_cells), np.zeros(model.n_cells)]))
 
 
+def followed(model, belief, a, o, rng, name):
+    """By a filter; where it recovers from particle deprivation, without a warning."""
+    return make_filter(name, model).update(model, belief, a, o, rng).belief
+
+
 def annealed_step(model, belief, a, o, rng):
     """The annealed update, resampled as the agent's filter does, and its likelihoods per particle: five in a pursuit's `move`."""
     try:
         found = anneal(model, belief, a, o, rng)
-    except airoas.BeliefDepleted:
-        return update_and_tell(model, belief, a, o, rng, "annealed")[0], 11.0
+    except airoas.ParticleDeprivationError:
+        return followed(model, belief, a, o, rng, "annealed"), 11.0
     evaluations = 1.0 + (found.evaluations - 1.0) * (5.0 if found.move == "move" else 1.0)
     return found.belief if found.belief.ess >= len(belief) / 2 else found.belief.draw(len(belief), rng), evaluations
 
@@ -378,7 +383,7 @@ def filter_runs(name, n, others):
             exact = airoas.update(model, exact, a, o, rng, "exact")
             ours, spent = annealed_step(model, ours, a, o, rng)
             evaluations.append(spent)
-            theirs = [update_and_tell(model, b, a, o, rng, "bootstrap")[0] for b in theirs]
+            theirs = [followed(model, b, a, o, rng, "bootstrap") for b in theirs]
         else:
             rows.append([variation(model, b, exact) for b in (ours, *theirs)])
     return np.array(rows), float(np.mean(evaluations))
@@ -413,8 +418,9 @@ def mutate_as_printed(model, states, actions, observations, rng):
 
 
 def test_the_printed_mutation_spreads_the_opponent_over_tag():
-    """solvers.md finding 30: 0.18 to 0.39 over six updates (N = 200, 150 runs, random actions) where bootstrap falls from 0.20 to
-    0.17. That is Alg. 5 after every update, with the modified opponent and multinomial resampling; 0.02 is 4 standard errors.
+    """An independent study in numpy found 0.18 to 0.39 over six updates (N = 200, 150 runs, random actions) where bootstrap falls
+    from 0.20 to 0.17. That is Alg. 5 after every update, with the modified opponent and multinomial resampling; 0.02 is 4 standard
+    errors.
     """
     model, curves = Tag(opponent="modified"), {True: [], False: []}
     for mutated, curve in curves.items():
@@ -431,7 +437,7 @@ def test_the_printed_mutation_spreads_the_opponent_over_tag():
                 exact = airoas.update(model, exact, a, o, rng, "exact")
                 try:
                     belief = anneal(model, belief, a, o, rng, mode="none").belief
-                except airoas.BeliefDepleted:  # the opponent was met where no particle had it
+                except airoas.ParticleDeprivationError:  # the opponent was met where no particle had it
                     break
                 states = np.array(belief.states[generator.choice(200, 200, p=belief.weights)])
                 if mutated:
@@ -447,7 +453,7 @@ def test_the_printed_mutation_spreads_the_opponent_over_tag():
 
 
 def into_the_light(seed, n, method, steps=14):
-    """solvers.md 6.8: walk to the light and stay; the error of the belief's mean at the end."""
+    """Walk to the light and stay; the error of the belief's mean at the end."""
     model = LightDark2D()
     names = model.action_names
     world, rng = airoas.stream(seed, "world"), airoas.stream(seed, "filter", n)
@@ -457,7 +463,7 @@ def into_the_light(seed, n, method, steps=14):
         way = "east" if away > 0.0 else "west"
         a = names.index(way if abs(away) > 0.5 else f"{way}-short")
         s, _ = model.step(s, a, world)
-        belief = update_and_tell(model, belief, a, model.observe(s, a, world), rng, method)[0]
+        belief = followed(model, belief, a, model.observe(s, a, world), rng, method)
     return math.dist(belief.mean()[:2], s[:2])
 
 
@@ -482,7 +488,7 @@ def test_light_dark_is_not_followed_worse_than_by_bootstrap():
                 s, _ = model.step(s, a, world)
                 o = model.observe(s, a, world)
                 exact = airoas.update(model, exact, a, o, rng, "exact")
-                belief = update_and_tell(model, belief, a, o, rng, method)[0]
+                belief = followed(model, belief, a, o, rng, method)
                 total.append(abs(belief.mean()[0] - exact.mean()[0]) / exact.std()[0])
             values.append(np.mean(total))
     difference = np.array(distance["annealed"]) - np.array(distance["bootstrap"])

@@ -90,6 +90,10 @@ class Particles:
         spread: np.ndarray = np.sqrt(self.weights @ (centred * centred))
         return spread
 
+    def particles(self, n: int, rng: Rng) -> Particles:
+        """This belief in n particles or fewer: itself, or n drawn where it has more."""
+        return self if len(self) <= n else self.draw(n, rng)
+
     def draw(self, n: int, rng: Rng, method: str = "systematic") -> Particles:
         """n equally weighted particles drawn from this belief."""
         if n < 1:

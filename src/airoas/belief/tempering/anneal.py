@@ -19,9 +19,10 @@ from airoas.belief.tempering.functions import count_draws
 from airoas.belief.tempering.literal import anneal_literal
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
-from airoas.belief.tempering.temper import DEPLETED, PLAIN, Tempering, in_use, make_tempering, set_options, temper
+from airoas.belief.tempering.system import System
+from airoas.belief.tempering.temper import DEPRIVED, PLAIN, Tempering, in_use, make_tempering, set_options, temper
 from airoas.compiler.kernels import mode as running_mode
-from airoas.errors import BeliefDepleted, ModelError, OptionError
+from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
 from airoas.rng import Rng
@@ -88,8 +89,8 @@ def anneal(
             raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
         if status == BAD_STEP:
             raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
-        if status == DEPLETED:
-            raise BeliefDepleted(belief, action, observation)
+        if status == DEPRIVED:
+            raise ParticleDeprivationError(belief, action, observation, _reason(model, in_use(work)))
         return _result(work, status == PLAIN)
 
 
@@ -110,6 +111,14 @@ def _tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, 
             if len(waiting) >= _KEPT and key not in waiting:
                 waiting.clear()
             waiting.setdefault(key, []).append(work)
+
+
+def _reason(model: Any, system: System) -> str:
+    """Why no particle is left: see `ParticleDeprivationError`."""
+    if not system.alive.any():
+        return "over"
+    going_on = batch(model).inspect(system.states, system.alive, np.zeros(0, np.bool_))
+    return "observation" if going_on else "ended"
 
 
 def _result(work: Tempering, plain: bool) -> Annealed:

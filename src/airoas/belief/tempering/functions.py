@@ -16,7 +16,7 @@ from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.rng import new_stream
 
 ACCEPTED, EVALUATED = 0, 1
-"""Places in `counts`."""
+"""Indices into `counts`."""
 
 
 def is_no_density(log_value: float) -> bool:

@@ -181,7 +181,7 @@ def step_noise(records: Any, i: int, proposals: Proposals, rng: Any) -> None:
     """Move the draws that row i took, each by a step that keeps its own distribution.
 
     A normal moves to sqrt(1 - rho^2) u + rho z (preconditioned Crank-Nicolson), a uniform walks around the unit circle, an
-    integer is redrawn now and then. How far depends on the place in the record alone, never on the row: the way back must be as
+    integer is redrawn now and then. How far depends on the position in the record alone, never on the row: the way back must be as
     likely.
     """
     for draw in range(min(len(proposals.noise), int(records[i, 0]))):

@@ -25,7 +25,7 @@ from airoas.modelling.batch import batch
 from airoas.rng import hash_key, new_stream
 
 # how it ended, besides the failures of a move
-PLAIN, DONE, DEPLETED, LATE = 10, 11, 12, 13
+PLAIN, DONE, DEPRIVED, LATE = 10, 11, 12, 13
 ALIVE = 1e-300
 """The temperature just above 0, at which only a likelihood of 0 counts."""
 MOST_STAGES = 256
@@ -72,7 +72,7 @@ class Tempering(Record):
     observations: Any
     """[1, .]"""
     move: int
-    """Place in MOVES."""
+    """Index into MOVES."""
     target: float
     """r*: N / ESS that one step of temperature may cause."""
     until: float
@@ -274,7 +274,7 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     system, n = in_use(work), len(work.chosen)
     peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, 1.0, system.weights)
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.before = work.after = n * squares / (total * total)
     if work.before <= work.target or work.plain_only:
         work.log_evidence = peak + math.log(total)
@@ -293,7 +293,7 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     rest = 1.0 - work.beta
     peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, rest, system.weights)
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.log_evidence += peak + math.log(total)
     work.after = n * squares / (total * total)
     take_step(system.log_weights, system.log_likelihoods, rest, peak + math.log(total), system.weights, total)
@@ -340,7 +340,7 @@ def next_temperature(work: Tempering, seed: int) -> int:
             system.log_weights, system.log_likelihoods, remaining, work.target, system.weights
         )
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.log_evidence += peak + math.log(total)
     work.after = n * squares / (total * total)
     work.beta = work.schedule[work.stage] if fixed else (work.until if increment == remaining else beta + increment)
@@ -398,4 +398,4 @@ def tuned(scale: float, accepted: float) -> float:
     return min(3.0, max(1e-3, scale * min(1.5, max(0.5, change))))
 
 
-__all__ = ["BAD_LIKELIHOOD", "BAD_STEP", "DEPLETED", "DONE", "LATE", "PLAIN", "Tempering", "begin", "make_tempering", "temper"]
+__all__ = ["BAD_LIKELIHOOD", "BAD_STEP", "DEPRIVED", "DONE", "LATE", "PLAIN", "Tempering", "begin", "make_tempering", "temper"]
