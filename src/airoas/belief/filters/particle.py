@@ -13,6 +13,9 @@ from airoas.belief.tempering.result import Annealed
 from airoas.errors import OptionError, ParticleDeprivationError
 from airoas.rng import Rng
 
+_MOST_UNEVEN = 2.0
+"""N/ESS above which particles are resampled."""
+
 
 @dataclass(frozen=True)
 class BootstrapFilter:
@@ -40,9 +43,8 @@ class BootstrapFilter:
             found = annealed(before)
         except ParticleDeprivationError as error:
             return recover(model, error, annealed, rng)
-        posterior = found.belief
-        if posterior.ess < len(before) / 2:
-            posterior = posterior.draw(len(before), rng)
+        uneven = found.inefficiency[1] > _MOST_UNEVEN
+        posterior = found.belief.draw(len(before), rng) if uneven else found.belief
         return Updated(posterior, found.log_evidence, annealed=found if found.move else None)
 
     def _options(self) -> dict[str, Any]:

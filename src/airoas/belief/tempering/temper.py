@@ -103,7 +103,11 @@ class Tempering(Record):
 
 
 def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Tempering:
-    """For n particles at a time. draws: those of a step that go on record; schedule, scale, options: see `set_options`."""
+    """For n particles at a time.
+
+    draws: those of a step that go on record. schedule: temperatures; none where they are to be found, unless the option `fixed`
+    says otherwise. scale: of proposals that stay as wide as they are; None where they follow the particles. options: fields.
+    """
     layouts, functions = model.shapes, batch(model)
     width = layouts.state.size
     continuous = np.flatnonzero(np.array(layouts.state.kinds) == "float")
@@ -128,8 +132,8 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         n_axes=c,
         kernel=np.zeros((c, c)),
         box=np.zeros((2, c)),
-        walk=np.eye(c),
-        noise=np.ones((recorded - 1) // 2),
+        walk=np.eye(c) * (scale or 1.0),
+        noise=np.full((recorded - 1) // 2, scale or 1.0),
         walk_scale=1.0,
         noise_scale=1.0,
         mean=np.zeros(max(c, 1)),
@@ -151,7 +155,7 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         rewards=np.zeros(n),
         counts=np.zeros(2, np.int64),
         no_actions=np.zeros(0, np.bool_),
-        schedule=np.zeros(len(schedule)),
+        schedule=np.array(schedule, np.float64),
         betas=np.zeros(stages + 1),
         acceptance=np.zeros(stages),
         actions=np.zeros((1, layouts.action.size if layouts.action else 1)),
@@ -161,8 +165,8 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         until=1.0,
         repeats=2,
         resamples=True,
-        fixed=False,
-        frozen=False,
+        fixed=len(schedule) > 0,
+        frozen=scale is not None,
         plain_only=False,
         deadline=math.inf,
         beta=0.0,
@@ -176,22 +180,9 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         accepted=0,
         noise_accepted=0,
     )
-    set_options(work, schedule, scale, **options)
-    return work
-
-
-def set_options(work: Tempering, schedule: np.ndarray, scale: float | None, **options: Any) -> None:
-    """Make a tempering, used or not, ready for an update.
-
-    schedule: temperatures, as many as it was made for; none where they are to be found, unless `fixed` says otherwise. scale: of
-    proposals that stay as wide as they are, None where they follow the particles. options: fields of `Tempering`.
-    """
-    work.schedule[:] = schedule
-    work.frozen = scale is not None
-    work.proposals.walk[:] = np.eye(len(work.proposals.walk)) * (scale or 1.0)
-    work.proposals.noise[:] = scale or 1.0
-    for name, value in ({"fixed": len(schedule) > 0} | options).items():
+    for name, value in options.items():
         setattr(work, name, value)
+    return work
 
 
 def in_use(work: Tempering) -> System:
