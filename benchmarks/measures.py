@@ -121,7 +121,7 @@ def updates(method: str, particles: int | None, domain: str, repeats: int) -> di
         for done, (a, o) in enumerate(history):
             try:
                 belief = airoas.update(model, belief, a, o, rng, method)
-            except airoas.BeliefDepleted:
+            except airoas.BeliefError:  # of particle deprivation; its own class has had two names
                 return done + 1, belief.mean().tolist()
         return len(history), belief.mean().tolist()
 
@@ -195,7 +195,7 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of filters that had to be rescued
+    warnings.simplefilter("ignore")  # of filters that had to recover
     if len(sys.argv) > 1:
         print(json.dumps(first(sys.argv[1])))
     else:

@@ -21,7 +21,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import airoas
-from airoas.belief.filters import update as filters
+from airoas.belief.filters.update import make_filter
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, ARDESPOT, AdaOPS, Decision
 
@@ -80,7 +80,7 @@ def overshoot(domain: str, name: str, seconds: float, count: int) -> Overshoot:
 def speed(domain: str, name: str, planner: Any, options: str, repetitions: int) -> Speed:
     """From the initial belief. One expansion branches every action; a lazy planner's branches count as their share of one."""
     model = find_domain(domain)(0)
-    belief = filters.start(model, filters.choose_method(model, "auto"), 10_000, airoas.stream(0))
+    belief = make_filter("auto", model).start(model, airoas.stream(0))
     planner.prepare(model)
     rates = []
     for repetition in range(repetitions):

@@ -20,7 +20,7 @@ import numpy as np
 
 import airoas
 from airoas import Particles, anneal
-from airoas.belief.filters.update import update_and_tell
+from airoas.belief.filters.update import make_filter
 from airoas.catalog import find_domain
 
 FOLDER = Path(__file__).parent / "annealing"
@@ -134,7 +134,7 @@ def light() -> list[dict[str, Any]]:
                     way = "east" if away > 0.0 else "west"
                     a = model.action_names.index(way if abs(away) > 0.5 else f"{way}-short")
                     s, _ = model.step(s, a, world)
-                    belief = update_and_tell(model, belief, a, model.observe(s, a, world), rng, method)[0]
+                    belief = make_filter(method, model).update(model, belief, a, model.observe(s, a, world), rng).belief
                 errors.append(math.dist(belief.mean()[:2], s[:2]))
             values = np.array(errors)
             low, high = interval(values, median)
@@ -184,11 +184,11 @@ def filters() -> list[dict[str, Any]]:
                             break
                         o = model.observe(s, a, world)
                         exact = airoas.update(model, exact, a, o, rng, "exact")
-                        theirs = update_and_tell(model, theirs, a, o, rng, "bootstrap")[0]
+                        theirs = make_filter("bootstrap", model).update(model, theirs, a, o, rng).belief
                         try:
                             found = anneal(model, ours, a, o, rng)
-                        except airoas.BeliefDepleted:
-                            ours = update_and_tell(model, ours, a, o, rng, "annealed")[0]
+                        except airoas.ParticleDeprivationError:
+                            ours = make_filter("annealed", model).update(model, ours, a, o, rng).belief
                             spent.append(11.0)
                             continue
                         # a pursuit's own `move` looks at five successors

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import airoas
-from airoas.belief.filters.update import choose_method, start
+from airoas.belief.filters.update import make_filter
 from airoas.catalog import find_domain
 
 WALKS = {  # domain: actions taken before the picture, by name
@@ -30,12 +30,12 @@ def main() -> None:
     for name, walk in WALKS.items():
         model = find_domain(name)(0)
         world, noise = airoas.stream(SEED, "world"), airoas.stream(SEED, "filter")
-        method = choose_method(model, "auto")
-        s, belief = model.initial(world), start(model, method, PARTICLES, noise)
+        by = make_filter("auto", model, PARTICLES)
+        s, belief = model.initial(world), by.start(model, noise)
         for action in walk:
             a = next(k for k, label in enumerate(model.action_names) if label.replace("-", " ").startswith(action))
             s, _ = model.step(s, a, world)
-            belief = airoas.update(model, belief, a, model.observe(s, a, world), noise, method)
+            belief = airoas.update(model, belief, a, model.observe(s, a, world), noise, by)
         figure, axis = plt.subplots(figsize=(7, 4.6), layout="constrained")
         model.draw(axis, s, belief)
         axis.set_title(f"{name} after {', '.join(walk)}", fontsize=10, loc="left")

@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airoas.agent import Agent
-    from airoas.belief.filters.update import DepletionWarning, update
+    from airoas.belief.filters.exact import ExactFilter
+    from airoas.belief.filters.interface import Belief, Filter, Updated
+    from airoas.belief.filters.particle import AnnealedFilter, BootstrapFilter
+    from airoas.belief.filters.recovery import ParticleDeprivationWarning
+    from airoas.belief.filters.update import make_filter, update
     from airoas.belief.particles import Particles
     from airoas.belief.tempering.anneal import anneal
     from airoas.belief.tempering.result import Annealed
     from airoas.checker.check import Finding, Report, check
     from airoas.compiler.kernels import running
     from airoas.episode import Episode, simulate
-    from airoas.errors import AiroasError, BeliefDepleted, BeliefError, CompileError, ModelError, OptionError, StoredDataError
+    from airoas.errors import (
+        AiroasError,
+        BeliefError,
+        CompileError,
+        ModelError,
+        OptionError,
+        ParticleDeprivationError,
+        StoredDataError,
+    )
     from airoas.experiments.analysis.load import load
     from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
@@ -28,12 +40,24 @@ _HOMES = {
     "agent": ("Agent",),
     "belief.tempering.anneal": ("anneal",),
     "belief.tempering.result": ("Annealed",),
-    "belief.filters.update": ("DepletionWarning", "update"),
+    "belief.filters.exact": ("ExactFilter",),
+    "belief.filters.interface": ("Belief", "Filter", "Updated"),
+    "belief.filters.particle": ("AnnealedFilter", "BootstrapFilter"),
+    "belief.filters.recovery": ("ParticleDeprivationWarning",),
+    "belief.filters.update": ("make_filter", "update"),
     "belief.particles": ("Particles",),
     "checker.check": ("Finding", "Report", "check"),
     "compiler.kernels": ("running",),
     "episode": ("Episode", "simulate"),
-    "errors": ("AiroasError", "BeliefDepleted", "BeliefError", "CompileError", "ModelError", "OptionError", "StoredDataError"),
+    "errors": (
+        "AiroasError",
+        "BeliefError",
+        "CompileError",
+        "ModelError",
+        "OptionError",
+        "ParticleDeprivationError",
+        "StoredDataError",
+    ),
     "experiments.analysis.load": ("load",),
     "modelling.decorator": ("model",),
     "rng": ("Rng", "stream"),
@@ -44,21 +68,28 @@ __all__ = [
     "Agent",
     "AiroasError",
     "Annealed",
-    "BeliefDepleted",
+    "AnnealedFilter",
+    "Belief",
     "BeliefError",
+    "BootstrapFilter",
     "CompileError",
-    "DepletionWarning",
     "Episode",
+    "ExactFilter",
+    "Filter",
     "Finding",
     "ModelError",
     "OptionError",
+    "ParticleDeprivationError",
+    "ParticleDeprivationWarning",
     "Particles",
     "Report",
     "Rng",
     "StoredDataError",
+    "Updated",
     "anneal",
     "check",
     "load",
+    "make_filter",
     "model",
     "running",
     "simulate",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from airoas.belief.filters import update as filters
+from airoas.belief.filters.interface import Filter, Updated, as_particles
+from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Planner
@@ -22,38 +23,57 @@ class Agent:
         model: Any,
         planner: Planner,
         seed: int,
-        filter: str = "auto",
+        filter: str | Filter = "auto",
         particles: int = 10_000,
-        belief: Particles | None = None,
+        belief: Any = None,
     ) -> None:
-        """belief: where to start, the model's initial one by default; a saved one resumes (`Particles.load`)."""
-        self.filter = filters.choose_method(_checked(model), filter)
+        """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
+        another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
+        one resumes (`Particles.load`)."""
         if particles < 1:
             raise OptionError(f"particles is {particles}", "use at least 1.")
+        self.filter = make_filter(filter, _checked(model), particles)
         self.model = model
         self.planner = planner
         self.seed = seed
-        self.belief = filters.start(model, self.filter, particles, stream(seed, "filter")) if belief is None else belief
         self.steps = 0
         """Observations taken in so far."""
-        self.rescue = ""
-        """How the last update was rescued when no particle explained the observation; "" where all was well."""
+        self.updated = Updated(self.filter.start(model, stream(seed, "filter")) if belief is None else belief)
+        """The belief, and what the filter told of its last update."""
+        self._count = particles
+        self._particles: Particles | None = None
         self._action: Any = None
+
+    @property
+    def belief(self) -> Any:
+        """As the filter keeps it."""
+        return self.updated.belief
+
+    @property
+    def recovery(self) -> str:
+        """How the filter recovered where the belief before could not explain the last observation; "" where all was well."""
+        return self.updated.recovery
+
+    @property
+    def particles(self) -> Particles:
+        """The belief as planners take it."""
+        if self._particles is None:
+            self._particles = as_particles(self.belief, self._count, stream(self.seed, "particles", self.steps))
+        return self._particles
 
     def act(self) -> Decision:
         """The decision for the present belief. Asked again before the next observation it is found anew."""
-        decision = self.planner.plan(self.model, self.belief, stream(self.seed, "planner", self.steps))
+        decision = self.planner.plan(self.model, self.particles, stream(self.seed, "planner", self.steps))
         self._action = decision.action
         return decision
 
-    def observe(self, observation: Any, action: Any = None) -> Particles:
+    def observe(self, observation: Any, action: Any = None) -> Any:
         """The belief after what was seen. action: what was done, where that was not what `act` said."""
         action = self._action if action is None else action
         if action is None:
             raise OptionError("nothing has been done yet that could be observed", "call act() first, or say observe(o, action=...).")
-        self.belief, self.rescue = filters.update_and_tell(
-            self.model, self.belief, action, observation, stream(self.seed, "filter", self.steps), self.filter
-        )
+        rng = stream(self.seed, "filter", self.steps)
+        self.updated = self.filter.update(self.model, self.belief, action, observation, rng)
         self.steps += 1
-        self._action = None
+        self._particles = self._action = None
         return self.belief

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from airoas.agent import Agent
-from airoas.belief.filters import update as filters
+from airoas.belief.filters.interface import Filter, as_particles, filter_name
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.kernels import kernel
@@ -37,8 +37,10 @@ class Step:
     """Mean of the belief after the update [size]."""
     std: np.ndarray
     ess: float
-    rescue: str = ""
-    """How the filter was rescued when no particle explained the observation; "" where all was well."""
+    recovery: str = ""
+    """How the filter recovered where the belief before could not explain the observation; "" where all was well."""
+    log_evidence: float = float("nan")
+    """log p(observation | belief before, action) by the filter; nan where it has none, or made no update."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class Episode:
 
     model: Any
     seed: int
-    filter: str
+    filter: Filter
     particles: int
-    """Of the belief; the exact filter has none."""
+    """Of the belief, or drawn from it to plan with; the exact filter has none."""
     start: tuple[Any, ...]
     trace: tuple[Step, ...] = field(repr=False)
     discounted_return: float
@@ -58,9 +60,14 @@ class Episode:
     """Whether a terminal state was reached (otherwise the step limit ended it)."""
 
     @property
-    def rescues(self) -> int:
-        """How often the filter had lost all its particles."""
-        return sum(bool(step.rescue) for step in self.trace)
+    def filter_name(self) -> str:
+        """ "exact", "annealed", "bootstrap", or what another filter is called."""
+        return filter_name(self.filter)
+
+    @property
+    def recoveries(self) -> int:
+        """How often the filter had to recover: no particle explained the observation."""
+        return sum(bool(step.recovery) for step in self.trace)
 
     @property
     def steps(self) -> int:
@@ -82,15 +89,18 @@ class Episode:
         They are found anew, which takes the filter's time and no planning: the seed and what was done and seen determine them.
         record: gets a list for each step with what annealing did in it.
         """
-        belief = filters.start(self.model, self.filter, self.particles, stream(self.seed, "filter"))
-        yield belief
+        belief = self.filter.start(self.model, stream(self.seed, "filter"))
+        yield self._particles(belief, 0)
         for t, step in enumerate(self.trace[: self.steps - self.terminated]):
-            annealed: list[Annealed] = []
-            rng = stream(self.seed, "filter", t)
-            belief, _ = filters.update_and_tell(self.model, belief, step.action, step.observation, rng, self.filter, annealed)
+            updated = self.filter.update(self.model, belief, step.action, step.observation, stream(self.seed, "filter", t))
+            belief = updated.belief
             if record is not None:
-                record.append(annealed)
-            yield belief
+                record.append([] if updated.annealed is None else [updated.annealed])
+            yield self._particles(belief, t + 1)
+
+    def _particles(self, belief: Any, t: int) -> Particles:
+        """As the agent made them to plan with."""
+        return as_particles(belief, self.particles, stream(self.seed, "particles", t))
 
     def plot(self, steps: Sequence[int] | None = None) -> Any:
         """A matplotlib figure: the domain at some steps (six spread over the episode by default), rewards and values below."""
@@ -108,7 +118,7 @@ class Episode:
 
     def sheet(self) -> Sheet:
         """A row for each step."""
-        title = f"{self.model}, seed {self.seed}, {self.filter} filter, start {named(self.start)}"
+        title = f"{self.model}, seed {self.seed}, {self.filter_name} filter, start {named(self.start)}"
         names = getattr(self.start, "_fields", ())
         of = f" of {', '.join(names)}" if names else ""
         table = Sheet(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
@@ -117,7 +127,7 @@ class Episode:
             table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))
         end = "terminal state reached" if self.terminated else "step limit reached"
         table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
-        table.notes += [f"step {t}: {step.rescue}" for t, step in enumerate(self.trace) if step.rescue]
+        table.notes += [f"step {t}: {step.recovery}" for t, step in enumerate(self.trace) if step.recovery]
         return table
 
 
@@ -125,7 +135,7 @@ def simulate(
     model: Any,
     planner: Planner,
     seed: int,
-    filter: str = "auto",
+    filter: str | Filter = "auto",
     particles: int = 10_000,
     max_steps: int | None = None,
     keep_trees: bool = False,
@@ -133,6 +143,7 @@ def simulate(
     """Run one episode: plan, act, observe, update, until a terminal state or `max_steps` (default: the model's own).
 
     World, planner and filter draw from streams of their own, so that the world is the same for every planner.
+    filter, particles: see `Agent`.
     keep_trees: leave each step's search tree in its decision; they take memory.
     """
     agent = Agent(model, planner, seed, filter, particles)
@@ -169,10 +180,11 @@ def simulate(
                 state=model.from_row("state", states[0]),
                 decision=decision if keep_trees else replace(decision, tree=None),
                 update_seconds=seconds,
-                mean=agent.belief.mean(),
-                std=agent.belief.std(),
-                ess=agent.belief.ess,
-                rescue="" if terminated else agent.rescue,
+                mean=agent.particles.mean(),
+                std=agent.particles.std(),
+                ess=agent.particles.ess,
+                recovery="" if terminated else agent.recovery,
+                log_evidence=float("nan") if terminated else agent.updated.log_evidence,
             )
         )
     return Episode(model, seed, agent.filter, particles, start, tuple(trace), discounted, plain, bool(terminated))

@@ -50,18 +50,33 @@ class BeliefError(AiroasError):
     """A belief update has no answer (every particle contradicts the observation, for instance)."""
 
 
-class BeliefDepleted(BeliefError):  # noqa: N818 - a state of affairs that callers handle, named as such
-    """No particle explains the observation. Carries `belief` (before the action), `action` and `observation`."""
+class ParticleDeprivationError(BeliefError):
+    """No particle allows what was observed. Carries `belief` (before the action), `action`, `observation` and `reason`.
 
-    def __init__(self, belief: object, action: object, observation: object) -> None:
-        self.belief, self.action, self.observation = belief, action, observation
-        super().__init__(
-            rounded(f"no particle explains observation {observation!r} after action {action!r}"),
-            "use more particles, filter='exact' where the model allows it, or check that observe and obs_logpdf agree.",
-        )
+    reason: "observation" (no particle explains it), "ended" (the episode ended at this step in every particle, and yet it goes on)
+    or "over" (it had ended before).
+    """
+
+    def __init__(self, belief: object, action: object, observation: object, reason: str = "observation") -> None:
+        self.belief, self.action, self.observation, self.reason = belief, action, observation, reason
+        problem, remedy = {
+            "observation": (
+                rounded(f"no particle explains observation {observation!r} after action {action!r}"),
+                "use more particles, filter='exact' where the model allows it, or check that observe and obs_logpdf agree.",
+            ),
+            "ended": (
+                f"the episode ended at this step (action {action!r}) in every particle, and yet it goes on",
+                "let the model say that such an action may fail to end it, or use more particles.",
+            ),
+            "over": (
+                "the episode had ended before this step in every particle",
+                "begin again, from Particles.sample(model, n, rng) say.",
+            ),
+        }[reason]
+        super().__init__(problem, remedy)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return BeliefDepleted, (self.belief, self.action, self.observation)
+        return ParticleDeprivationError, (self.belief, self.action, self.observation, self.reason)
 
 
 class StoredDataError(AiroasError):

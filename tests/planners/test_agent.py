@@ -33,7 +33,7 @@ def test_acts_and_observes() -> None:
     after = agent.observe((0,))
     assert after is agent.belief
     assert agent.steps == 1
-    assert agent.rescue == ""
+    assert agent.recovery == ""
     assert after.weights == pytest.approx([0.85, 0.15])
     agent.act()
     agent.observe((0,))

@@ -10,7 +10,6 @@ from models import random_table, tiger, tiger_value
 
 import airoas
 from airoas import Particles, stream
-from airoas.belief.filters import exact
 from airoas.domains.tag import Tag
 from airoas.planners import AIROAS
 
@@ -48,7 +47,7 @@ def check(model, node, belief: Particles) -> int:
     compared = 1
     for branch in node.branches:
         for child in branch.children:
-            compared += check(model, child, exact.update(model, belief, branch.action, child.observation))
+            compared += check(model, child, airoas.update(model, belief, branch.action, child.observation, stream(0), "exact"))
     return compared
 
 

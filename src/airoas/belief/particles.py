@@ -28,7 +28,7 @@ class Particles:
     """[N], normalised, read-only; -inf for weight zero."""
 
     def __init__(self, states: Any, weights: Any = None, *, log_weights: Any = None) -> None:
-        rows = np.array(states, dtype=np.float64)
+        rows = np.array(states, dtype=np.float64, order="C")
         if rows.ndim != 2 or rows.size == 0:
             raise OptionError(f"states of shape {np.shape(states)} are no particles", "give an array [N, size] with N >= 1.")
         if weights is not None and log_weights is not None:
@@ -44,8 +44,18 @@ class Particles:
             raise BeliefError("every particle has weight zero", "use more particles, or method='annealed' or 'exact' in update().")
         logs -= peak
         logs -= np.log(np.exp(logs).sum())
-        rows.flags.writeable = logs.flags.writeable = False
-        self.states, self.log_weights = rows, logs
+        self._set(rows, logs)
+
+    def _set(self, states: np.ndarray, log_weights: np.ndarray) -> None:
+        states.flags.writeable = log_weights.flags.writeable = False
+        self.states, self.log_weights = states, log_weights
+
+    @classmethod
+    def _own(cls, states: np.ndarray, log_weights: np.ndarray) -> Particles:
+        """Of arrays that nobody else holds and that are known to be right."""
+        made = cls.__new__(cls)
+        made._set(states, log_weights)
+        return made
 
     @classmethod
     def sample(cls, model: Any, n: int, rng: Rng) -> Particles:
@@ -90,11 +100,15 @@ class Particles:
         spread: np.ndarray = np.sqrt(self.weights @ (centred * centred))
         return spread
 
+    def particles(self, n: int, rng: Rng) -> Particles:
+        """This belief in n particles or fewer: itself, or n drawn where it has more."""
+        return self if len(self) <= n else self.draw(n, rng)
+
     def draw(self, n: int, rng: Rng, method: str = "systematic") -> Particles:
         """n equally weighted particles drawn from this belief."""
         if n < 1:
             raise OptionError(f"{n} particles", "ask for at least 1.")
-        return Particles(self.states[indices(self.weights, n, rng, method)])
+        return Particles._own(self.states[indices(self.weights, n, rng, method)], np.full(n, -np.log(n)))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.npz` file that `load` reads."""

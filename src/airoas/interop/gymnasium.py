@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from airoas.agent import Agent
-from airoas.belief.filters.update import DepletionWarning
+from airoas.belief.filters.interface import Filter
+from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
@@ -113,7 +114,7 @@ class Policy:
     nothing, is passed over.
     """
 
-    def __init__(self, model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000) -> None:
+    def __init__(self, model: Any, planner: Planner, seed: int, filter: str | Filter = "auto", particles: int = 10_000) -> None:
         self._begin = functools.partial(Agent, model, planner, filter=filter, particles=particles)
         self.agent = self._begin(seed=seed)
         self.decision: Decision | None = None
@@ -129,8 +130,8 @@ class Policy:
         agent = self.agent
         if self.decision is not None:
             agent.observe(agent.model.from_row("observation", np.asarray(observation)))
-            if agent.rescue:
-                warnings.warn(agent.rescue, DepletionWarning, stacklevel=2)
+            if agent.recovery:
+                warnings.warn(agent.recovery, ParticleDeprivationWarning, stacklevel=2)
         self.decision = agent.act()
         action = self.decision.action
         return np.array(action, dtype=np.float64) if isinstance(action, tuple) else action

@@ -16,7 +16,7 @@ from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.belief.tempering import literal
 from airoas.belief.tempering.anneal import choose_move, draws_of
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
-from airoas.belief.tempering.temper import DEPLETED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
+from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import apart
@@ -265,7 +265,7 @@ def anneal_corrected(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> i
     system = in_use(work)
     for i in range(len(system.weights)):
         system.alive[i] = system.log_likelihoods[i] > -math.inf
-    if status == DEPLETED or not own_states(tree, b, system.states, system.weights, system.alive):
+    if status == DEPRIVED or not own_states(tree, b, system.states, system.weights, system.alive):
         return NOT_ANNEALED
     tree.n_annealed += 1
     tree.n_stages += work.stage

@@ -167,7 +167,7 @@ def _points(belief: Particles) -> dict[str, Any]:
 def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
     if not annealed:
         return "Not annealed: " + (
-            "the filter is exact." if episode.filter == "exact" else "a plain update was good enough, or none was made."
+            "the filter is exact." if episode.filter_name == "exact" else "a plain update was good enough, or none was made."
         )
     found = annealed[-1]
     before, after = found.inefficiency
@@ -205,8 +205,8 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     yield "search", f"{stats.trials} trials, {stats.nodes} belief nodes, depth {stats.depth}" if stats.nodes else NOTHING
     yield "stopped by", "no search" if stats.stop == "done" else stats.stop
     yield "plan time", f"{1e3 * stats.seconds:.1f} ms"
-    if step.rescue:
-        yield "filter", step.rescue
+    if step.recovery:
+        yield "filter", step.recovery
 
 
 def _explorer(episode: Episode, sections: list[str]) -> str:

@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.particles import Particles
 from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
+from airoas.modelling.batch import batch
+from airoas.rng import Rng
+
+_MOST_STATES = 10_000
+
+_OVER, _ENDED, _GOES_ON = range(3)
+"""The episode had ended in every possible state before the action, or ended in it, or goes on."""
+_EXCUSES = {
+    _OVER: ("the episode had ended before this step in every possible state", "begin again, from Particles.exact(model) say."),
+    _ENDED: (
+        "the episode ended at this step in every possible state, and yet it goes on",
+        "let the model say that such an action may fail to end it.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ExactFilter:
+    """All states of positive probability (or the model's grid points), with their probabilities."""
+
+    name: ClassVar[str] = "exact"
+
+    def start(self, model: Any, rng: Rng) -> Particles:
+        return Particles.exact(model)
+
+    def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
+        before = as_particles(belief, _MOST_STATES, rng)
+        if model.has("exact_update"):
+            return Updated(_by_model(model, before, action, observation))
+        if not model.is_finite:
+            remedy = "give it `exact_update` or the enumeration group (n_states, index, state, successor), or use filter='bootstrap'."
+            raise OptionError(f"{type(model).__name__} has no exact update", remedy)
+        return _by_enumeration(model, before, action, observation)
 
 
 def can_update(model: Any) -> bool:
@@ -17,35 +52,46 @@ def can_update(model: Any) -> bool:
     return bool(model.has("exact_initial") and (model.has("exact_update") or model.is_finite))
 
 
-def update(model: Any, belief: Particles, action: Any, observation: Any) -> Particles:
-    """The exact posterior after one action and observation, as all states of positive probability."""
-    if model.has("exact_update"):
-        states, log_weights = model.exact_update(belief.states, belief.log_weights, action, observation)
-        return Particles(states, log_weights=log_weights)
-    if not model.is_finite:
-        remedy = "give it `exact_update` or the enumeration group (n_states, index, state, successor), or use method='bootstrap'."
-        raise OptionError(f"{type(model).__name__} has no exact update", remedy)
+def _by_model(model: Any, belief: Particles, action: Any, observation: Any) -> Particles:
+    states, log_weights = model.exact_update(belief.states, belief.log_weights, action, observation)
+    posterior = Particles(states, log_weights=log_weights)
+    possible = posterior.log_weights > -np.inf
+    going_on = possible.copy()
+    batch(model).inspect(np.array(posterior.states), going_on, np.zeros(0, np.bool_))
+    if not going_on.any():
+        raise BeliefError(*_EXCUSES[_ENDED])
+    if (going_on == possible).all():
+        return posterior
+    return Particles(posterior.states, log_weights=np.where(going_on, posterior.log_weights, -np.inf))
+
+
+def _by_enumeration(model: Any, belief: Particles, action: Any, observation: Any) -> Updated:
     size = int(model.n_states())
-    mass = np.zeros(size)
-    states = np.empty((size, belief.states.shape[1]))
-    found = _enumerate(
-        model, belief.states, belief.weights, model.row("action", action), model.row("observation", observation), mass, states
-    )
-    if found == 0:
+    mass, states = np.zeros(size), np.empty((size, belief.states.shape[1]))
+    rows = model.row("action", action), model.row("observation", observation)
+    count, status = _enumerate(model, belief.states, belief.weights, *rows, mass, states)
+    if status in _EXCUSES:
+        raise BeliefError(*_EXCUSES[status])
+    if count == 0:
         remedy = "check obs_logpdf and successor with airoas.check(model), or start from Particles.exact(model)."
         raise BeliefError(f"no state explains observation {observation!r} after action {action!r}", remedy)
-    return Particles(states[:found], mass[:found])
+    return Updated(Particles(states[:count], mass[:count]), math.log(mass[:count].sum()))
 
 
 @kernel
-def _enumerate(model: Any, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> int:
-    """Push each state's weight to its successors, weigh them by the likelihood, pack the survivors; how many there are."""
+def _enumerate(model: Any, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> tuple[int, int]:
+    """Push each state's weight to its successors, weigh them by the likelihood, pack the survivors; how many there are, and whether
+    the episode goes on."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
+    status = _OVER
     for i in range(len(states)):
-        s = model.read_state(states, i)
-        if weights[i] <= 0.0 or model.is_terminal(s):  # a terminal state emits no further observation
+        if weights[i] <= 0.0:
             continue
+        s = model.read_state(states, i)
+        if model.is_terminal(s):  # the episode would have ended there
+            continue
+        status = _ENDED
         left = 1.0
         k = 0
         while left > 1e-12 and k < len(mass):
@@ -54,14 +100,17 @@ def _enumerate(model: Any, states: Any, weights: Any, actions: Any, observations
                 mass[model.index(s2)] += weights[i] * p
             left -= p
             k += 1
-    found = 0
+    count = 0
     for i in range(len(mass)):
         if mass[i] > 0.0:
             s2 = model.state(i)
-            posterior = mass[i] * math.exp(model.obs_logpdf(o, s2, a))
+            posterior = 0.0
+            if not model.is_terminal(s2):
+                status = _GOES_ON
+                posterior = mass[i] * math.exp(model.obs_logpdf(o, s2, a))
             mass[i] = 0.0
             if posterior > 0.0:
-                mass[found] = posterior
-                model.write_state(arrived, found, s2)
-                found += 1
-    return found
+                mass[count] = posterior
+                model.write_state(arrived, count, s2)
+                count += 1
+    return count, status

@@ -7,6 +7,7 @@ corrected one here carries weights, counts the likelihood once, chooses each tem
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,13 +19,19 @@ from airoas.belief.tempering.functions import count_draws
 from airoas.belief.tempering.literal import anneal_literal
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
-from airoas.belief.tempering.temper import DEPLETED, PLAIN, Tempering, in_use, make_tempering, temper
-from airoas.errors import BeliefDepleted, ModelError, OptionError
+from airoas.belief.tempering.system import System
+from airoas.belief.tempering.temper import DEPRIVED, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.compiler.kernels import Bound
+from airoas.compiler.kernels import mode as running_mode
+from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
+_KINDS, _MOST_KEPT = 8, 20_000
+"""How many kinds of temperings of a model wait to be used again, and of how many particles: more take much memory, and little of
+the time that is spent on them to make."""
 
 
 def anneal(
@@ -69,55 +76,111 @@ def anneal(
         return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
     fixed = _temperatures(schedule, until)
-    options = {"target": target_inefficiency, "until": until, "repeats": moves, "resamples": resample, "plain_only": mode == "none"}
-    work = start_tempering(model, belief, action, observation, name, np.empty(0) if fixed is None else fixed, scale, **options)
-    return finish_tempering(model, belief, action, observation, work, int(temper(work, rng.bits(62))))
+    options = {
+        "target": target_inefficiency,
+        "until": until,
+        "repeats": moves,
+        "resamples": resample,
+        "fixed": fixed is not None,
+        "plain_only": mode == "none",
+    }
+    actions, observations = model.row("action", action), model.row("observation", observation)
+    waiting = _waiting(model)
+    draws = waiting.draws(belief, actions) if name == "ancestors" else 0
+    temperatures = np.empty(0) if fixed is None else fixed
+    kind = len(belief), name, draws, temperatures.tobytes(), scale, *options.values()
+    work = waiting.take(kind) or make_tempering(model, len(belief), name, draws, temperatures, scale, **options)
+    try:
+        work.first.ancestors[:] = belief.states
+        work.first.log_weights[:] = belief.log_weights
+        work.actions[:] = actions
+        work.observations[:] = observations
+        status = int(temper(work, rng.bits(62)))
+        if status == BAD_LIKELIHOOD:
+            problem = f"is nan or +inf for observation {observation!r}"
+            raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
+        if status == BAD_STEP:
+            raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
+        if status == DEPRIVED:
+            raise ParticleDeprivationError(belief, action, observation, _reason(model, in_use(work)))
+        return _plain_result(work) if status == PLAIN else _result(work)
+    finally:
+        waiting.give(kind, work)
 
 
-def start_tempering(
-    model: Any, belief: Particles, action: Any, observation: Any, move: str, schedule: np.ndarray, scale: float | None, **options: Any
-) -> Tempering:
-    """A tempering of this belief that has not begun."""
-    draws = draws_of(model, belief, action) if move == "ancestors" else 0
-    work = make_tempering(model, len(belief), move, draws, schedule, scale, **options)
-    work.first.ancestors[:] = belief.states
-    work.first.log_weights[:] = belief.log_weights
-    np.greater(belief.log_weights, -np.inf, out=work.first.alive)
-    batch(model).inspect(work.first.ancestors, work.first.alive, np.zeros(0, np.bool_))
-    work.first.log_weights[~work.first.alive] = -np.inf  # the episode would have ended there
-    work.actions[:] = model.row("action", action)
-    work.observations[:] = model.row("observation", observation)
-    return work
+class Waiting:
+    """The temperings of a model in one mode that wait to be used again, in whatever thread: to make one takes longer than to temper
+    100 particles."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._temperings: dict[Any, list[Tempering]] = {}
+
+    def take(self, kind: tuple[Any, ...]) -> Tempering | None:
+        """One that nobody else has."""
+        try:
+            return self._temperings[kind].pop()
+        except (KeyError, IndexError):
+            return None
+
+    def give(self, kind: tuple[Any, ...], work: Tempering) -> None:
+        if len(work.chosen) <= _MOST_KEPT:
+            if len(self._temperings) >= _KINDS and kind not in self._temperings:
+                self._temperings.clear()
+            self._temperings.setdefault(kind, []).append(work)
+
+    @functools.cached_property
+    def _count_draws(self) -> Bound:
+        rows, reals = np.zeros((1, self._model.shapes.state.size)), np.zeros(1)
+        rows.flags.writeable = reals.flags.writeable = False  # as those of a belief
+        return count_draws.bind(self._model, rows, reals, np.zeros((1, 1)), np.zeros((1, 1)))
+
+    def draws(self, belief: Particles, actions: np.ndarray) -> int:
+        """How many random draws a step takes, at most, over some particles."""
+        return int(self._count_draws(belief.states, belief.log_weights, actions, np.zeros((1, 1))))
 
 
-def finish_tempering(model: Any, belief: Particles, action: Any, observation: Any, work: Tempering, status: int) -> Annealed:
-    """What came of a tempering that ended so; a failure is raised."""
-    if status == BAD_LIKELIHOOD:
-        problem = f"is nan or +inf for observation {observation!r}"
-        raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
-    if status == BAD_STEP:
-        raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
-    if status == DEPLETED:
-        raise BeliefDepleted(belief, action, observation)
-    system, stages, plain = in_use(work), work.stage, status == PLAIN
-    betas = np.array([0.0, 1.0]) if plain else work.betas[: stages + 1]
-    return Annealed(
-        belief=Particles(system.states, log_weights=system.log_weights),
-        log_evidence=work.log_evidence,
-        betas=betas if betas[-1] == 1.0 else np.append(betas, 1.0),
-        acceptance=np.empty(0) if plain else work.acceptance[:stages],
-        inefficiency=(work.before, work.after),
-        move="" if plain else MOVES[work.move],
-        evaluations=int(work.evaluations),
-    )
+def _waiting(model: Any) -> Waiting:
+    held: dict[str, Waiting] = model.__dict__.setdefault("_temperings", {})
+    how = running_mode()
+    if how not in held:
+        held[how] = Waiting(model)
+    return held[how]
 
 
 def draws_of(model: Any, belief: Particles, action: Any) -> int:
     """How many random draws a step takes, at most, over some particles."""
-    some = np.linspace(0, len(belief) - 1, min(len(belief), 64)).astype(np.int64)
-    states, alive = belief.states[some], belief.log_weights[some] > -np.inf
-    batch(model).inspect(states, alive, np.zeros(0, np.bool_))
-    return int(count_draws(model, states, alive, model.row("action", action), np.zeros((1, 1))))
+    return _waiting(model).draws(belief, model.row("action", action))
+
+
+def _reason(model: Any, system: System) -> str:
+    """Why no particle is left: see `ParticleDeprivationError`."""
+    if not system.alive.any():
+        return "over"
+    going_on = batch(model).inspect(system.states, system.alive, np.zeros(0, np.bool_))
+    return "observation" if going_on else "ended"
+
+
+def _plain_result(work: Tempering) -> Annealed:
+    """What came of a tempering that had nothing to do."""
+    system, ratio = work.first, work.before
+    belief = Particles._own(system.states.copy(), system.log_weights.copy())
+    return Annealed(belief, work.log_evidence, np.array([0.0, 1.0]), np.empty(0), (ratio, ratio), "", 1)
+
+
+def _result(work: Tempering) -> Annealed:
+    """What came of a tempering."""
+    system, stages = in_use(work), work.stage
+    betas = work.betas[: stages + 1].copy()
+    return Annealed(
+        belief=Particles._own(system.states.copy(), system.log_weights.copy()),
+        log_evidence=work.log_evidence,
+        betas=betas if betas[-1] == 1.0 else np.append(betas, 1.0),
+        acceptance=work.acceptance[:stages].copy(),
+        inefficiency=(work.before, work.after),
+        move=MOVES[work.move],
+        evaluations=int(work.evaluations),
+    )
 
 
 def choose_move(model: Any, name: str) -> str:

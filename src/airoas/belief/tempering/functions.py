@@ -16,7 +16,7 @@ from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.rng import new_stream
 
 ACCEPTED, EVALUATED = 0, 1
-"""Places in `counts`."""
+"""Indices into `counts`."""
 
 
 def is_no_density(log_value: float) -> bool:
@@ -59,15 +59,18 @@ def replay(
 
 
 @kernel
-def count_draws(model: Any, states: Any, alive: Any, actions: Any, records: Any) -> int:
-    """How many random draws a step takes, at most, over these states. records [1, 1]: room."""
+def count_draws(model: Any, states: Any, log_weights: Any, actions: Any, records: Any) -> int:
+    """How many random draws a step takes, at most, over 64 of the states or more. records [1, 1]: room."""
     a = model.read_action(actions, 0)
     own = new_stream()
     most = 0
-    for i in range(len(states)):
-        if alive[i]:
-            model.step(model.read_state(states, i), a, recorded(own, records, 0))
-            most = max(most, int(records[0, 0]))
+    for i in range(0, len(states), max(1, len(states) // 64)):
+        if log_weights[i] > -math.inf:
+            s = model.read_state(states, i)
+            if not model.is_terminal(s):
+                own.reseed(0, 0, i)
+                model.step(s, a, recorded(own, records, 0))
+                most = max(most, int(records[0, 0]))
     return most
 
 

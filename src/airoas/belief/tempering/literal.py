@@ -18,9 +18,9 @@ from airoas.belief.tempering.functions import is_no_density
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
 from airoas.belief.tempering.schedule import inefficiency, reweigh
-from airoas.belief.tempering.temper import DEPLETED
+from airoas.belief.tempering.temper import DEPRIVED
 from airoas.compiler.kernels import Bound, Record, kernel
-from airoas.errors import BeliefDepleted, ModelError, OptionError
+from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import place
 from airoas.rng import Rng, hash_key, new_stream
@@ -46,7 +46,8 @@ def anneal_literal(
     work = make_printed(model, n, target, weights, constant)
     actions, observations = model.row("action", action), model.row("observation", observation)
     before, alive, rewards = np.array(belief.states), belief.log_weights > -np.inf, np.empty(n)
-    functions.inspect(before, alive, np.zeros(0, np.bool_))
+    work.states[:] = before
+    going_on = functions.inspect(before, alive, work.no_actions)
     functions.step(before, alive, actions, rng.bits(62), np.arange(n), work.states, rewards, alive)
     functions.log_likelihoods(work.states, alive, observations, actions, work.likelihoods)
     work.logs[:] = np.where(alive, belief.log_weights, -np.inf)
@@ -55,8 +56,9 @@ def anneal_literal(
         raise ModelError(
             f"is nan or +inf for observation {observation!r}", "return a finite log density, or -inf.", where=place(model, "obs_logpdf")
         )
-    if status == DEPLETED:
-        raise BeliefDepleted(belief, action, observation)
+    if status == DEPRIVED:
+        reason = "over" if not going_on else "observation" if alive.any() else "ended"
+        raise ParticleDeprivationError(belief, action, observation, reason)
     return Annealed(
         belief=Particles(work.states, log_weights=work.logs),
         log_evidence=work.log_evidence,
@@ -71,6 +73,7 @@ def anneal_literal(
 class Printed(Record):
     """What the printed algorithm works with, for up to N particles."""
 
+    inspect: Any
     propose: Any
     log_likelihoods: Any
     states: Any
@@ -79,6 +82,8 @@ class Printed(Record):
     """[N, .]"""
     alive: Any
     """[N] which of them have not ended."""
+    no_actions: Any
+    """[0] for `inspect`, which need not look at actions."""
     logs: Any
     """[N] log weights: before, those of the previous belief; afterwards those of the new one."""
     likelihoods: Any
@@ -96,7 +101,7 @@ class Printed(Record):
     target: float
     """r*, as it stands at first."""
     weights: int
-    """Place in WEIGHTS."""
+    """Index into WEIGHTS."""
     stages: int
     log_evidence: float
     before: float
@@ -128,18 +133,21 @@ def make_printed(model: Any, n: int, target: float, weights: str = "likelihood",
     normal = Normal(continuous=np.flatnonzero(np.array(model.shapes.state.kinds) == "float"), constant=float(constant))
     kind, owner = (_propose_own, model) if proposes(model, constant) else (_propose_normal, normal)
     propose = kind.bind(owner, rows, flags, rows, rows, 0, rows)
-    return _printed(propose, batch(model).log_likelihoods, n, width, target, WEIGHTS.index(weights))
+    functions = batch(model)
+    return _printed(functions.inspect, propose, functions.log_likelihoods, n, width, target, WEIGHTS.index(weights))
 
 
-def _printed(propose: Bound, log_likelihoods: Bound, n: int, width: int, target: float, weights: int) -> Printed:
+def _printed(inspect: Bound, propose: Bound, log_likelihoods: Bound, n: int, width: int, target: float, weights: int) -> Printed:
     betas = np.zeros(101)
     betas[1:] = sigmoid_temperatures()
     return Printed(
+        inspect=inspect,
         propose=propose,
         log_likelihoods=log_likelihoods,
         states=np.zeros((n, width)),
         proposed=np.zeros((n, width)),
         alive=np.zeros(n, np.bool_),
+        no_actions=np.zeros(0, np.bool_),
         logs=np.zeros(n),
         likelihoods=np.zeros((1, n)),
         proposed_likelihoods=np.zeros((1, n)),
@@ -157,11 +165,17 @@ def _printed(propose: Bound, log_likelihoods: Bound, n: int, width: int, target:
 
 
 def make_unused() -> Printed:
-    """In the place of one that is not needed."""
+    """Instead of one that is not needed."""
     rows, flags, number = np.zeros((1, 1)), np.zeros(1, np.bool_), Normal(continuous=np.zeros(0, np.int64), constant=1.0)
+    inspect = _no_inspect.bind(number, rows, flags, flags)
     propose = _propose_normal.bind(number, rows, flags, rows, rows, 0, rows)
     likelihoods = _no_likelihoods.bind(number, rows, flags, rows, rows, rows)
-    return _printed(propose, likelihoods, 1, 1, 2.0, 0)
+    return _printed(inspect, propose, likelihoods, 1, 1, 2.0, 0)
+
+
+@kernel
+def _no_inspect(owner: Any, states: Any, alive: Any, allowed: Any) -> int:
+    return 0
 
 
 @kernel
@@ -177,9 +191,7 @@ def _propose_own(model: Any, states: Any, alive: Any, actions: Any, observations
     for i in range(len(states)):
         if alive[i]:
             own.reseed(seed, 0, i)
-            s = model.mutate_literal(model.read_state(states, i), o, a, own)
-            model.write_state(proposed, i, s)
-            alive[i] = not model.is_terminal(s)
+            model.write_state(proposed, i, model.mutate_literal(model.read_state(states, i), o, a, own))
 
 
 @kernel
@@ -204,7 +216,7 @@ def anneal_as_printed(work: Printed, n: int, actions: Any, observations: Any, se
     work.stages, work.log_evidence, work.after = 0, 0.0, 0.0
     work.before = inefficiency(logs, likelihoods, 1.0, values)
     if work.before == math.inf:
-        return DEPLETED
+        return DEPRIVED
     for i in range(n):
         if logs[i] > -math.inf:
             logs[i] = (logs[i] if work.weights == 1 else -math.log(n)) + (0.0 if work.weights == 2 else likelihoods[i])
@@ -241,6 +253,7 @@ def anneal_as_printed(work: Printed, n: int, actions: Any, observations: Any, se
             for c in range(states.shape[1]):
                 states[i, c] = proposed[i, c]
         work.propose(states, alive, actions, observations, hash_key(seed, 2 * k, 1), proposed)  # line 12, Alg. 5
+        work.inspect(proposed, alive, work.no_actions)
         work.log_likelihoods(proposed, alive, observations, actions, work.proposed_likelihoods)
         accepted = 0
         for i in range(n):

@@ -50,10 +50,9 @@ def accept(system: System, idle: System, whole: bool, seed: int) -> int:
     ratios, probabilities = idle.log_weights, idle.weights
     for i in range(len(ratios)):
         probabilities[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
-    own = new_stream()
-    draws = ratios  # they have served
-    for i in range(len(draws)):
-        own.reseed(seed, 1, i)
+    draws, own = ratios, new_stream()  # the ratios have served
+    own.reseed(seed, 1, 0)
+    for i in range(len(draws)):  # particle i has number i of the stream, whoever comes first
         draws[i] = own.uniform()
     accepted = 0
     for i in range(len(draws)):
@@ -182,7 +181,7 @@ def step_noise(records: Any, i: int, proposals: Proposals, rng: Any) -> None:
     """Move the draws that row i took, each by a step that keeps its own distribution.
 
     A normal moves to sqrt(1 - rho^2) u + rho z (preconditioned Crank-Nicolson), a uniform walks around the unit circle, an
-    integer is redrawn now and then. How far depends on the place in the record alone, never on the row: the way back must be as
+    integer is redrawn now and then. How far depends on the position in the record alone, never on the row: the way back must be as
     likely.
     """
     for draw in range(min(len(proposals.noise), int(records[i, 0]))):

@@ -43,42 +43,53 @@ def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: A
 
 def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> float:
     """In_eff = N / ESS of the weights w L^increment, which `reweigh` fills in; inf if all are dead."""
-    peak, total, squares = reweigh(log_weights, log_likelihoods, increment, weights)
-    return math.inf if peak == -math.inf else len(log_weights) * squares / (total * total)
+    return inefficiency_of(len(log_weights), *reweigh(log_weights, log_likelihoods, increment, weights))
+
+
+def inefficiency_of(n: int, peak: float, total: float, squares: float) -> float:
+    """N / ESS by what `reweigh` gave."""
+    return math.inf if peak == -math.inf else n * squares / (total * total)
 
 
 @apart
-def solve_increment(log_weights: Any, log_likelihoods: Any, remaining: float, target: float, weights: Any) -> float:
-    """The increment at which In_eff reaches its target; `weights` are room.
+def solve_increment(
+    log_weights: Any, log_likelihoods: Any, remaining: float, target: float, weights: Any
+) -> tuple[float, float, float, float]:
+    """The increment at which In_eff reaches its target, and what `reweigh` gives there; `weights` are those at it.
 
     All that remains where In_eff stays below its target; 0 where the weights are too uneven (or too many particles dead) before
     any increment, so that they must be resampled first. The square root of log In_eff is nearly linear in the increment, which
     makes false position quick; bisection guards it.
     """
-    ratio = inefficiency(log_weights, log_likelihoods, remaining, weights)
+    n, goal = len(log_weights), math.log(target)
+    peak, total, squares = reweigh(log_weights, log_likelihoods, remaining, weights)
+    ratio = inefficiency_of(n, peak, total, squares)
     if ratio <= target:
-        return remaining
-    goal = math.log(target)
-    low, at_low, high, at_high = 0.0, 0.0, remaining, math.sqrt(max(0.0, math.log(ratio)))
-    ratio = inefficiency(log_weights, log_likelihoods, 0.0, weights)
+        return remaining, peak, total, squares
+    low, high, at_high = 0.0, remaining, math.sqrt(max(0.0, math.log(ratio)))
+    peak, total, squares = reweigh(log_weights, log_likelihoods, 0.0, weights)
+    ratio = inefficiency_of(n, peak, total, squares)
     if ratio >= target:
-        return 0.0
+        return 0.0, peak, total, squares
     at_low = math.sqrt(max(0.0, math.log(ratio)))
     for trial in range(1, _MOST_TRIALS):
         if trial % 4 == 0 or not at_high < math.inf:
             increment = 0.5 * (low + high) if low > 0.0 else high / 64.0
         else:
             increment = low + (high - low) * (math.sqrt(goal) - at_low) / (at_high - at_low)
-        reached = math.log(inefficiency(log_weights, log_likelihoods, increment, weights))
+        peak, total, squares = reweigh(log_weights, log_likelihoods, increment, weights)
+        reached = math.log(inefficiency_of(n, peak, total, squares))
         if abs(reached - goal) <= TOLERANCE:
-            return float(increment)
+            return increment, peak, total, squares
         if reached < goal:
             low, at_low = increment, math.sqrt(max(0.0, reached))
         else:
             high, at_high = increment, math.sqrt(reached)
         if high - low <= 1e-12 * high:
             break
-    return float(low if low > 0.0 else high)
+    increment = low if low > 0.0 else high
+    peak, total, squares = reweigh(log_weights, log_likelihoods, increment, weights)
+    return increment, peak, total, squares
 
 
 @apart

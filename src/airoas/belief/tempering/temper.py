@@ -20,11 +20,12 @@ from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import apart
+from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
 from airoas.rng import hash_key, new_stream
 
 # how it ended, besides the failures of a move
-PLAIN, DONE, DEPLETED, LATE = 10, 11, 12, 13
+PLAIN, DONE, DEPRIVED, LATE = 10, 11, 12, 13
 ALIVE = 1e-300
 """The temperature just above 0, at which only a likelihood of 0 counts."""
 MOST_STAGES = 256
@@ -35,6 +36,7 @@ MOST_DRAWS = 64
 class Tempering(Record):
     """A tempering: the model's functions, two particle systems, options and what comes out."""
 
+    inspect: Any
     step: Any
     log_likelihoods: Any
     replay: Any
@@ -57,8 +59,10 @@ class Tempering(Record):
     """[N] room."""
     counts: Any
     """[2] room."""
+    no_actions: Any
+    """[0] for `inspect`, which need not look at actions."""
     schedule: Any
-    """[K] fixed temperatures, or none."""
+    """[K] temperatures, where they are fixed."""
     betas: Any
     """[stages + 1] temperatures visited."""
     acceptance: Any
@@ -68,7 +72,7 @@ class Tempering(Record):
     observations: Any
     """[1, .]"""
     move: int
-    """Place in MOVES."""
+    """Index into MOVES."""
     target: float
     """r*: N / ESS that one step of temperature may cause."""
     until: float
@@ -76,6 +80,8 @@ class Tempering(Record):
     repeats: int
     """Sweeps at each temperature."""
     resamples: bool
+    fixed: bool
+    """Whether the temperatures are those of `schedule`; else they are found."""
     frozen: bool
     """Whether the proposals stay as wide as they are."""
     plain_only: bool
@@ -97,8 +103,13 @@ class Tempering(Record):
 
 
 def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Tempering:
-    """For n particles at a time. draws: those of a step that go on record; options: fields of `Tempering`."""
-    width, layouts = model.shapes.state.size, model.shapes
+    """For n particles at a time.
+
+    draws: those of a step that go on record. schedule: temperatures; none where they are to be found, unless the option `fixed`
+    says otherwise. scale: of proposals that stay as wide as they are; None where they follow the particles. options: fields.
+    """
+    layouts, functions = model.shapes, batch(model)
+    width = layouts.state.size
     continuous = np.flatnonzero(np.array(layouts.state.kinds) == "float")
     c = len(continuous)
     recorded = size(min(draws, MOST_DRAWS))
@@ -129,9 +140,8 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         z=np.zeros(max(c, 1)),
     )
     stages = len(schedule) or MOST_STAGES
-    chosen = {"target": 2.0, "until": 1.0, "repeats": 2, "resamples": True, "plain_only": False, "deadline": math.inf} | options
-    functions = batch(model)
-    return Tempering(
+    work = Tempering(
+        inspect=functions.inspect,
         step=functions.step,
         log_likelihoods=functions.log_likelihoods,
         **bind_functions(model, move),
@@ -144,19 +154,21 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         row=np.zeros((1, n)),
         rewards=np.zeros(n),
         counts=np.zeros(2, np.int64),
-        schedule=schedule,
+        no_actions=np.zeros(0, np.bool_),
+        schedule=np.array(schedule, np.float64),
         betas=np.zeros(stages + 1),
         acceptance=np.zeros(stages),
         actions=np.zeros((1, layouts.action.size if layouts.action else 1)),
         observations=np.zeros((1, layouts.observation.size)),
         move=MOVES.index(move),
-        target=float(chosen["target"]),
-        until=float(chosen["until"]),
-        repeats=int(chosen["repeats"]),
-        resamples=bool(chosen["resamples"]),
+        target=2.0,
+        until=1.0,
+        repeats=2,
+        resamples=True,
+        fixed=len(schedule) > 0,
         frozen=scale is not None,
-        plain_only=bool(chosen["plain_only"]),
-        deadline=float(chosen["deadline"]),
+        plain_only=False,
+        deadline=math.inf,
         beta=0.0,
         stage=0,
         n_passes=0,
@@ -168,6 +180,9 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         accepted=0,
         noise_accepted=0,
     )
+    for name, value in options.items():
+        setattr(work, name, value)
+    return work
 
 
 def in_use(work: Tempering) -> System:
@@ -191,8 +206,10 @@ def begin(work: Tempering) -> None:
             work.first.records[i, k] = 0.0
     proposals = work.proposals
     proposals.walk_scale = proposals.noise_scale = 1.0
+    proposals.n_axes = len(proposals.continuous)
+    for k in range(len(proposals.axes)):
+        proposals.axes[k] = proposals.continuous[k]
     if not work.frozen:  # what was fitted to other particles
-        proposals.n_axes = len(proposals.continuous)
         for k in range(len(proposals.walk)):
             for j in range(len(proposals.walk)):
                 proposals.walk[k, j] = 1.0 if j == k else 0.0
@@ -227,7 +244,18 @@ def predict(work: Tempering, seed: int) -> int:
 
 @kernel
 def temper(work: Tempering, seed: int) -> int:
-    """From the particles that `begin` found to those that follow the observation; how it ended."""
+    """From the particles before the action, in first.ancestors with first.log_weights, to those that follow the observation; how
+    it ended."""
+    begin(work)
+    system = work.first
+    for i in range(len(system.alive)):
+        system.alive[i] = system.log_weights[i] > -math.inf
+    work.inspect(system.ancestors, system.alive, work.no_actions)
+    for i in range(len(system.alive)):
+        if not system.alive[i]:  # the episode would have ended there
+            system.log_weights[i] = -math.inf
+            for k in range(system.states.shape[1]):
+                system.states[i, k] = system.ancestors[i, k]
     status = predict(work, next_seed(work, seed))
     return int(temper_prediction(work, seed)) if status == OK else status
 
@@ -237,7 +265,7 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     system, n = in_use(work), len(work.chosen)
     peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, 1.0, system.weights)
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.before = work.after = n * squares / (total * total)
     if work.before <= work.target or work.plain_only:
         work.log_evidence = peak + math.log(total)
@@ -248,16 +276,15 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     status = spread(work, seed)
     if status != OK:
         return int(status)
-    fixed = len(work.schedule) > 0
-    while work.stage < len(work.acceptance) and (work.stage < len(work.schedule) if fixed else work.beta < work.until):
-        status = next_temperature(work, fixed, seed)
+    while work.stage < len(work.schedule) if work.fixed else work.beta < work.until and work.stage < MOST_STAGES:
+        status = next_temperature(work, seed)
         if status != OK:
             return int(status)
     system = in_use(work)
     rest = 1.0 - work.beta
     peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, rest, system.weights)
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.log_evidence += peak + math.log(total)
     work.after = n * squares / (total * total)
     take_step(system.log_weights, system.log_likelihoods, rest, peak + math.log(total), system.weights, total)
@@ -277,7 +304,7 @@ def spread(work: Tempering, seed: int) -> int:
         peak = max(peak, system.log_weights[i])
     total = 0.0
     for i in range(len(work.chosen)):
-        system.weights[i] = math.exp(system.log_weights[i] - peak)
+        system.weights[i] = exp(system.log_weights[i] - peak)
         total += system.weights[i]
     for i in range(len(work.chosen)):
         system.weights[i] /= total
@@ -288,22 +315,23 @@ def spread(work: Tempering, seed: int) -> int:
     if not of_ancestors or proposals.n_axes == 0:
         return OK
     smooth(system, proposals, next_seed(work, seed))
-    return int(predict(work, next_seed(work, seed)))
+    return LATE if now() >= work.deadline else int(predict(work, next_seed(work, seed)))
 
 
 @apart
-def next_temperature(work: Tempering, fixed: bool, seed: int) -> int:
+def next_temperature(work: Tempering, seed: int) -> int:
     """Paper: Alg. 4 lines 4-12."""
-    system, n, beta = in_use(work), len(work.chosen), work.beta
+    system, n, beta, fixed = in_use(work), len(work.chosen), work.beta, work.fixed
     remaining = work.until - beta
-    increment = (
-        work.schedule[work.stage] - beta
-        if fixed
-        else solve_increment(system.log_weights, system.log_likelihoods, remaining, work.target, system.weights)
-    )
-    peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, increment, system.weights)
+    if fixed:
+        increment = work.schedule[work.stage] - beta
+        peak, total, squares = reweigh(system.log_weights, system.log_likelihoods, increment, system.weights)
+    else:
+        increment, peak, total, squares = solve_increment(
+            system.log_weights, system.log_likelihoods, remaining, work.target, system.weights
+        )
     if peak == -math.inf:
-        return DEPLETED
+        return DEPRIVED
     work.log_evidence += peak + math.log(total)
     work.after = n * squares / (total * total)
     work.beta = work.schedule[work.stage] if fixed else (work.until if increment == remaining else beta + increment)
@@ -361,4 +389,4 @@ def tuned(scale: float, accepted: float) -> float:
     return min(3.0, max(1e-3, scale * min(1.5, max(0.5, change))))
 
 
-__all__ = ["BAD_LIKELIHOOD", "BAD_STEP", "DEPLETED", "DONE", "LATE", "PLAIN", "Tempering", "begin", "make_tempering", "temper"]
+__all__ = ["BAD_LIKELIHOOD", "BAD_STEP", "DEPRIVED", "DONE", "LATE", "PLAIN", "Tempering", "begin", "make_tempering", "temper"]

@@ -87,14 +87,14 @@ def record(episode: Episode) -> Row:
     last = trace[-1].reward if trace else 0.0
     return {
         "model": episode.model.content,
-        "used_filter": episode.filter,
+        "used_filter": episode.filter_name,
         "discounted_return": episode.discounted_return,
         "return": episode.return_,
         "steps": episode.steps,
         "terminated": episode.terminated,
         "success": episode.terminated and last > 0.0,
         "wrong_stop": episode.terminated and last < 0.0,
-        "rescues": episode.rescues,
+        "rescues": episode.recoveries,
         "actions": plain([step.action for step in trace]),
         "rewards": plain([step.reward for step in trace]),
         "lower": plain([step.decision.lower for step in trace]),

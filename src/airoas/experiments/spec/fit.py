@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airoas import catalog
-from airoas.belief.filters import exact
-from airoas.belief.filters.update import choose_method
+from airoas.belief.filters.exact import ExactFilter, can_update
+from airoas.belief.filters.update import make_filter
 from airoas.errors import AiroasError, OptionError
 from airoas.experiments.run.play import find_domain, with_tuples
 from airoas.experiments.spec.cells import Cell, Spec
@@ -24,7 +24,7 @@ def check_fit(spec: Spec, source: str) -> None:
 
 def _check_domain(spec: Spec, cell: Cell) -> None:
     model = find_domain(spec.locate(cell.domain))(cell.seeds[0])
-    if choose_method(model, cell.filter) == "exact" and not exact.can_update(model):
+    if isinstance(make_filter(cell.filter, model), ExactFilter) and not can_update(model):
         remedy = "leave filter (--filter) out; `exact` needs `exact_initial`, and `exact_update` or the enumeration group."
         raise OptionError(f"{cell.domain} has no exact filter", remedy)
 

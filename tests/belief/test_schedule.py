@@ -1,12 +1,12 @@
-"""Tempering: increments that reach the target, weights that stay normalised, whatever the likelihoods."""
+"""The tempering schedule: increments that reach the target, weights that stay normalised, whatever the likelihoods."""
 
 import math
 
 import numpy as np
 import pytest
 
-from airoas.belief.tempering import temper
-from airoas.belief.tempering.temper import INCREMENT, MOST_TRIALS, SEARCH, TOLERANCE, begin_search, is_found, settle
+from airoas.belief.tempering import schedule
+from airoas.belief.tempering.schedule import TOLERANCE, solve_increment, take_step
 
 GENERATOR = np.random.default_rng
 
@@ -22,28 +22,25 @@ def by_hand(log_weights, log_likelihoods, increment):
 
 
 def inefficiency(log_weights, log_likelihoods, increment):
-    return temper.inefficiency(log_weights, log_likelihoods, increment, np.empty(len(log_weights)))
+    return schedule.inefficiency(log_weights, log_likelihoods, increment, np.empty(len(log_weights)))
 
 
 def next_increment(log_weights, log_likelihoods, remaining, target):
-    """The increment that the search finds; it has been tried when it is said to be found."""
-    search = np.zeros(SEARCH)
-    begin_search(search, remaining)
-    for _ in range(MOST_TRIALS + 3):
-        tried = search[INCREMENT]
-        if is_found(search, inefficiency(log_weights, log_likelihoods, tried), target):
-            assert search[INCREMENT] == tried
-            return tried
-    raise AssertionError("the search does not end")
+    """The increment that is found; the weights and sums that come with it are those at the increment."""
+    weights, again = np.empty(len(log_weights)), np.empty(len(log_weights))
+    increment, *sums = solve_increment(log_weights, log_likelihoods, remaining, target, weights)
+    assert tuple(sums) == schedule.reweigh(log_weights, log_likelihoods, increment, again)
+    assert (weights == again).all()
+    return increment
 
 
 def reweigh(log_weights, log_likelihoods, increment, weights):
-    """`temper`, then `settle`: the log of the sum, and N / ESS."""
-    peak, total, squares = temper.temper(log_weights, log_likelihoods, increment, weights)
+    """`reweigh`, then `take_step`: the log of the sum, and N / ESS."""
+    peak, total, squares = schedule.reweigh(log_weights, log_likelihoods, increment, weights)
     if peak == -math.inf:
         return peak, math.inf
     log_sum = peak + math.log(total)
-    settle(log_weights, log_likelihoods, increment, log_sum, weights, 1.0, total)
+    take_step(log_weights, log_likelihoods, increment, log_sum, weights, total)
     return log_sum, len(weights) * squares / total**2
 
 
@@ -54,7 +51,7 @@ def test_inefficiency_is_n_over_ess():
     assert inefficiency(uniform(50), likelihoods, 0.0) == pytest.approx(1.0)
     assert inefficiency(uniform(3), np.full(3, -np.inf), 0.5) == math.inf
     weights = np.ones(3)
-    assert temper.temper(uniform(3), np.full(3, -np.inf), 0.5, weights) == (-math.inf, 0.0, 0.0)
+    assert schedule.reweigh(uniform(3), np.full(3, -np.inf), 0.5, weights) == (-math.inf, 0.0, 0.0)
     assert (weights == 0.0).all()
 
 

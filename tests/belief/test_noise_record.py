@@ -1,4 +1,4 @@
-"""Tapes: a recorded draw comes back, anything else comes fresh and is recorded; the same interpreted and compiled."""
+"""Noise records: a recorded draw comes back, anything else comes fresh and is recorded; the same interpreted and compiled."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import airoas
-from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM, size, tape
+from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM, recorded, size
 from airoas.compiler.kernels import kernel, running
 
 DRAWS = 4
@@ -14,17 +14,17 @@ DRAWS = 4
 
 @kernel
 def three_draws(rows, values, rng):
-    recorded = tape(rng, rows, 1)
-    values[0] = recorded.uniform()
-    values[1] = recorded.normal()
-    values[2] = recorded.integer(7)
+    own = recorded(rng, rows, 1)
+    values[0] = own.uniform()
+    values[1] = own.normal()
+    values[2] = own.integer(7)
 
 
 @kernel
 def six_normals(rows, values, rng):
-    recorded = tape(rng, rows, 0)
+    own = recorded(rng, rows, 0)
     for k in range(6):
-        values[k] = recorded.normal()
+        values[k] = own.normal()
 
 
 def rows_and_values(count=3):
@@ -101,7 +101,7 @@ def test_interpreted_and_compiled_agree_and_leave_the_stream_alike():
     assert seen[0] == seen[1]
 
 
-def test_an_empty_tape_only_counts():
+def test_an_empty_record_only_counts():
     rows, values = np.zeros((2, size(0))), np.empty(3)
     three_draws(rows, values, airoas.stream(0))
     assert rows[1, 0] == 3.0

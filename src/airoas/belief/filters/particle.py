@@ -1,0 +1,68 @@
+"""Particle filters: bootstrap (Gordon, Salmond and Smith, 1993), and annealed toward sharp observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from airoas.belief.filters.interface import Updated, as_particles
+from airoas.belief.filters.recovery import recover
+from airoas.belief.particles import Particles
+from airoas.belief.tempering.anneal import anneal
+from airoas.belief.tempering.result import Annealed
+from airoas.errors import OptionError, ParticleDeprivationError
+from airoas.rng import Rng
+
+_MOST_UNEVEN = 2.0
+"""N/ESS above which particles are resampled."""
+
+
+@dataclass(frozen=True)
+class BootstrapFilter:
+    """Simulates every particle, multiplies its weight by the likelihood, and resamples systematically where the effective sample
+    size falls below N/2. N stays that of the belief."""
+
+    particles: int = 10_000
+    """N of the initial belief."""
+    name: ClassVar[str] = "bootstrap"
+
+    def __post_init__(self) -> None:
+        if self.particles < 1:
+            raise OptionError(f"particles is {self.particles}", "use at least 1.")
+
+    def start(self, model: Any, rng: Rng) -> Particles:
+        return Particles.sample(model, self.particles, rng)
+
+    def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
+        before = as_particles(belief, self.particles, rng)
+
+        def annealed(some: Particles) -> Annealed:
+            return anneal(model, some, action, observation, rng, **self._options())
+
+        try:
+            found = annealed(before)
+        except ParticleDeprivationError as error:
+            return recover(model, error, annealed, rng)
+        uneven = found.inefficiency[1] > _MOST_UNEVEN
+        posterior = found.belief.draw(len(before), rng) if uneven else found.belief
+        return Updated(posterior, found.log_evidence, annealed=found if found.move else None)
+
+    def _options(self) -> dict[str, Any]:
+        """Of `anneal`."""
+        return {"mode": "none"}
+
+
+@dataclass(frozen=True)
+class AnnealedFilter(BootstrapFilter):
+    """A bootstrap filter while observations are mild; where one is sharp, the particles are moved toward it (see `anneal`)."""
+
+    target_inefficiency: float = 2.0
+    """N/ESS above which an update is annealed, and which one step of temperature may cause."""
+    moves: int = 2
+    """Sweeps of Metropolis-Hastings at each temperature."""
+    move: str = "auto"
+    """Which; see `anneal`."""
+    name: ClassVar[str] = "annealed"
+
+    def _options(self) -> dict[str, Any]:
+        return {"target_inefficiency": self.target_inefficiency, "moves": self.moves, "move": self.move}

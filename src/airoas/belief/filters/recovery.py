@@ -1,0 +1,57 @@
+"""Recovery from particle deprivation: no particle of a belief allows what was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.filters.interface import Updated
+from airoas.belief.particles import Particles
+from airoas.belief.tempering.result import Annealed
+from airoas.compiler.kernels import kernel
+from airoas.errors import ParticleDeprivationError
+from airoas.modelling.batch import batch
+from airoas.rng import Rng
+
+_MORE = 10
+
+
+class ParticleDeprivationWarning(RuntimeWarning):
+    """No particle of a belief allowed what was observed, and the filter recovered."""
+
+
+def recover(model: Any, error: ParticleDeprivationError, update: Callable[[Particles], Annealed], rng: Rng) -> Updated:
+    """Try again with ten times the particles; then, for a finite model, any state that explains the observation."""
+    belief: Any = error.belief
+    try:
+        found = update(belief.draw(_MORE * len(belief), rng))
+    except ParticleDeprivationError:
+        pass
+    else:
+        told = f"{error.problem}; the belief was drawn from {_MORE} times as many. Use more particles."
+        return Updated(found.belief.draw(len(belief), rng), found.log_evidence, told, found if found.move else None)
+    if model.is_finite:
+        states, log_weights = consistent_states(model, error.action, error.observation)
+        if log_weights.max() > -np.inf:
+            told = f"{error.problem}; the belief restarts from all states that explain it. Use more particles, or filter='exact'."
+            return Updated(Particles(states, log_weights=log_weights).draw(len(belief), rng), -np.inf, told)
+    raise error
+
+
+def consistent_states(model: Any, action: Any, observation: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Every state of a finite model, weighed by the likelihood alone; terminal ones have none."""
+    states = np.empty((int(model.n_states()), model.shapes.state.size))
+    _list_states(model, states)
+    alive, functions = np.ones(len(states), np.bool_), batch(model)
+    functions.inspect(states, alive, np.zeros(0, np.bool_))
+    logs = np.empty((1, len(states)))
+    functions.log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)
+    return states, logs[0]
+
+
+@kernel
+def _list_states(model: Any, states: Any) -> None:
+    for i in range(len(states)):
+        model.write_state(states, i, model.state(i))
