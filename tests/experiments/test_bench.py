@@ -112,19 +112,21 @@ def test_a_model_that_has_changed_is_refused(tiny: Path, tmp_path: Path) -> None
         bench(parse(text.format(3), folder=tmp_path), tmp_path / "out", Inline)
 
 
-def test_failed_episodes_are_rows_and_run_again_only_when_told(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+def test_failed_episodes_are_rows_and_run_again_only_when_told(
+    make_spec: Callable[..., Spec], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     spec = make_spec("[planners.a]\nplanner = 'tiny.py:Deadly'\niterations = 5\nshare = 0.03\n", episodes=14)
     rows = bench(spec, tmp_path, lambda: Pool(2))
     failed = [row["id"] for row in rows.values() if "error" in row]
     assert failed
     assert bench(spec, tmp_path, Inline) == rows  # Inline would die
-    with pytest.warns(UserWarning, match=f"failed episodes that are run again: {len(failed)}"):
+    with caplog.at_level("WARNING", "airoas"):
         bench(spec, tmp_path, lambda: Pool(2), retry=True)
+    assert f"failed episodes that are run again: {len(failed)}" in caplog.messages
     assert len(read_rows(tmp_path)) == 14 + len(failed)
     assert len(latest(tmp_path)) == len(airoas.load(tmp_path)) == 14
 
 
-@pytest.mark.filterwarnings("always:failed episodes")
 def test_failed_episodes_run_again_when_the_model_is_mended(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is mended is another model, so that no episode is run twice."""
     source = (tiny / "tiny.py").read_text()

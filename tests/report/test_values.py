@@ -153,7 +153,7 @@ def test_a_large_tree_is_cut_to_its_largest_nodes(decision):
     whole, cut = outline(decision.tree, 10**6), outline(decision.tree, 20)
     assert len(cut.entries) == 20 < len(whole.entries)
     assert whole.beliefs == decision.stats.nodes == len(decision.tree)
-    assert all(entry.parent < place for place, entry in enumerate(cut.entries))
+    assert all(entry.parent < i for i, entry in enumerate(cut.entries))
     assert sorted((e.size for e in cut.entries), reverse=True) == sorted((e.size for e in whole.entries), reverse=True)[:20]
 
 
