@@ -34,6 +34,20 @@ def _family(module: str, make: str, *arguments: Any) -> Callable[[int], Any]:
     return lambda seed: cached(seed // EPISODES_PER_MAP)
 
 
+STRANGERS = {
+    "building": _domain("strangers.building", "Building"),
+    "vdp-tag": _domain("strangers.vdp_tag", "VDPTag"),
+    "vdp-tag-continuous": _domain("strangers.vdp_tag", "VDPTagContinuous"),
+    "patrol": _domain("strangers.patrol", "Patrol"),
+    "rescue": _domain("strangers.rescue", "Rescue"),
+    "welds": _domain("strangers.welds", "Welds"),
+    "hawk": _domain("strangers.hawk", "Hawk"),
+    "machine": _domain("strangers.machine", "Machine"),
+    "poker": _domain("strangers.poker", "Poker"),
+    "mine": _domain("strangers.mine", "Mine"),
+    "leak": _domain("strangers.leak", "Leak"),
+}
+"""Models without a hint."""
 DOMAINS: dict[str, Callable[[int], Any]] = {
     "tiger": _domain("tiger", "Tiger"),
     "light-dark-0.5": _domain("light_dark", "LightDark", step_size=0.5),
@@ -52,6 +66,7 @@ DOMAINS: dict[str, Callable[[int], Any]] = {
     "rock-sample-15-15-despot": _domain("rock_sample", "standard", 15, 15, despot=True),
     "rock-sample-random-11-11": _family("rock_sample", "random_map", 11, 11),
     "rock-sample-random-15-15": _family("rock_sample", "random_map", 15, 15),
+    **STRANGERS,
 }
 FAMILIES = tuple(name for name in DOMAINS if "random" in name)
 PLANNERS = {

@@ -9,7 +9,6 @@ import pytest
 import airoas
 from airoas import Particles
 from airoas.bounds import find_bounds
-from airoas.bounds.part import over_states
 from airoas.catalog import find_domain
 from airoas.compiler.kernels import interpreted, kernel
 from airoas.domains import LightDark, RockSample
@@ -22,10 +21,8 @@ from airoas.domains.rock_sample import State as Rover
 def numbers(model, s, bounds=None):
     """Plans' values and upper values of a state."""
     bounds = bounds or find_bounds(model)
-    out = np.zeros(len(bounds.first_actions) + model.n_actions)
-    with airoas.running("interpreted"):
-        bounds.evaluate(interpreted(model), bounds.data, s, airoas.stream(0), out, 0)
-    return out[: len(bounds.first_actions)], out[len(bounds.first_actions) :]
+    found = bounds.values(model, [s])[0]
+    return found[: len(bounds.first_actions)], found[len(bounds.first_actions) :]
 
 
 @kernel
@@ -160,9 +157,7 @@ def test_light_dark_2d_action_bounds_are_above_a_fine_grid_of_their_own_equation
     def highest(points):
         states = np.column_stack((points, np.zeros(len(points))))
         plans = len(bounds.first_actions)
-        out = np.zeros((len(states), plans + 9))
-        over_states(bounds.evaluate)(model, bounds.data, states, out.reshape(-1), airoas.stream(0))
-        return out[:, plans:]
+        return bounds.values(model, states)[:, plans:]
 
     stated = highest(places)
     for a, move in enumerate(moves):
@@ -196,5 +191,5 @@ def test_rock_sample_action_bounds_look_one_step_ahead_of_the_best_tour(despot):
 def test_the_papers_rock_sample_bounds_are_the_fixed_action_and_the_tour():
     model = find_domain("rock-sample-7-8")(0)
     belief = Particles.exact(model)
-    lower, upper = find_bounds(model, "paper-rock-sample").at(model, belief, airoas.stream(0))
+    lower, upper = find_bounds(model, "paper-rock-sample").at(model, belief)
     assert (lower, upper) == pytest.approx((7.35, 28.50), abs=0.005)  # the specification's table

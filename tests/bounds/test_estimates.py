@@ -9,15 +9,12 @@ from airoas import Particles
 from airoas.bounds import find, find_bounds, store
 from airoas.bounds.learned import simulated
 from airoas.bounds.learned.forest import TREES, find_leaves, grow, learn
-from airoas.bounds.part import over_states
 from airoas.domains import LightDark
 
 
 def evaluated(model, bounds, states):
-    plans = len(bounds.first_actions)
-    out = np.zeros((len(states), plans + (model.n_actions if bounds.by_action else 1)))
-    over_states(bounds.evaluate)(model, bounds.data, states, out.reshape(-1), airoas.stream(0, "states"))
-    return out[:, :plans], out[:, plans:]
+    plans, numbers = len(bounds.first_actions), bounds.values(model, states)
+    return numbers[:, :plans], numbers[:, plans:]
 
 
 def test_a_grid_comes_close_to_the_closed_form():
@@ -69,7 +66,7 @@ def test_four_continuous_components_are_learned():
     assert (take <= value).mean() > 0.8 and abs(take - value).mean() < 0.4 * value.std()
     best = np.maximum(value, 0.0)
     assert (upper[:, 0] >= best).mean() > 0.75 and abs(upper[:, 0] - best).mean() < 0.2 * value.std()
-    lower, above = bounds.at(model, Particles(states), airoas.stream(0))
+    lower, above = bounds.at(model, Particles(states))
     assert lower <= 0.0 < best.mean() < above
     with pytest.raises(airoas.OptionError, match="too many components, for a grid"):
         find_bounds(model, ("grid", "grid"))
@@ -86,7 +83,7 @@ def test_what_cannot_be_learned_gets_a_margin():
 
 def test_without_a_state_to_learn_from_values_are_0():
     belief = Particles([[0.3, 0.0], [0.7, 0.0]])
-    assert find_bounds(Over(), ("simulated", "simulated")).at(Over(), belief, airoas.stream(0)) == (0.0, 0.0)
+    assert find_bounds(Over(), ("simulated", "simulated")).at(Over(), belief) == (0.0, 0.0)
 
 
 def test_rollouts_are_learned_and_estimated():
@@ -106,18 +103,17 @@ def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
     """The same bounds, in seconds; and a model that cannot be compiled is learned from with less."""
     monkeypatch.setattr(store, "folder", lambda: None)
     belief = Particles.sample(Wide(), 10, airoas.stream(3))
-    compiled = find_bounds(Wide()).at(Wide(), belief, airoas.stream(1))
+    compiled = find_bounds(Wide()).at(Wide(), belief)
     monkeypatch.setattr(find, "_found", {})
     with airoas.running("interpreted"):
-        assert find_bounds(Wide()).at(Wide(), belief, airoas.stream(1)) == compiled
-        below, above = simulated.parts(Wide(), simulated.estimate(Wide(), lambda _: None))
-    assert len(below.data.cut) < 1000 and len(above.data.cut) < 1000
+        assert find_bounds(Wide()).at(Wide(), belief) == compiled
+        arrays = simulated.estimate(Wide(), lambda _: None)
+    assert len(arrays["plans cut"]) < 1000 and len(arrays["values cut"]) < 1000
 
 
 def test_interpreted_equals_compiled():
     for model, spec in ((Plain(), ("grid", "grid")), (Wide(), "auto"), (LightDark(), ("rollout", "qmdp"))):
         belief = Particles.sample(model, 10, airoas.stream(3))
-        bounds = find_bounds(model, spec)
-        compiled = bounds.at(model, belief, airoas.stream(1))
+        compiled = find_bounds(model, spec).at(model, belief)
         with airoas.running("interpreted"):
-            assert bounds.at(model, belief, airoas.stream(1)) == compiled
+            assert find_bounds(model, spec).at(model, belief) == compiled

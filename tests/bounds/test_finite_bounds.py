@@ -86,10 +86,10 @@ def test_illegal_actions_are_far_below_and_no_plan_repeats_them():
     model = Ladder()
     bounds = find_bounds(model, ("blind", "qmdp"))
     assert bounds.first_actions.tolist() == [0]
-    q = bounds.data.values[:, 1:]
+    q = bounds.values(model, [[0.0], [1.0], [2.0]])[:, 1:]
     assert q[0, 1] == ILLEGAL and q[1:].min() > -1e3
     belief = Particles(np.array([[0.0], [2.0]]), np.array([0.0, 1.0]))
-    assert bounds.at(model, belief, airoas.stream(0)) == pytest.approx((0.0, 2.0))
+    assert bounds.at(model, belief) == pytest.approx((0.0, 2.0))
     with pytest.raises(airoas.OptionError, match="'jump' is not legal everywhere"):
         find_bounds(model, ("fixed:jump", "qmdp"))
 
@@ -100,5 +100,5 @@ def test_a_fixed_action_by_name_and_by_number():
     assert tag.first_actions.tolist() == same.first_actions.tolist() == [4]
     assert not tag.by_action
     belief = Particles.exact(model)
-    assert tag.at(model, belief, airoas.stream(0))[0] == same.at(model, belief, airoas.stream(0))[0]
-    assert tag.at(model, belief, airoas.stream(0))[1] == pytest.approx(2.15, abs=0.005)  # the specification's mean
+    assert tag.at(model, belief)[0] == same.at(model, belief)[0]
+    assert tag.at(model, belief)[1] == pytest.approx(2.15, abs=0.005)  # the specification's mean

@@ -2,7 +2,7 @@
 bound computed anew from those below it.
 
 Written apart from the planners, so that a tree of theirs that equals one of these was grown by the rules. A belief is
-{"depth", "chance", "seen", "lower", "upper", "actions"}, an action {"a", "reward", "lower", "upper", "children"}.
+{"depth", "probability", "seen", "lower", "upper", "actions"}, an action {"a", "reward", "lower", "upper", "children"}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airoas.belief.resampling import indices
 from airoas.bounds import find_bounds
 from airoas.planners import AIROAS, ARDESPOT
 from airoas.planners.adaops import kld_size
-from airoas.rng import Rng
+from airoas.rng import Rng, hash_key
 
 Node = dict[str, Any]
 
@@ -30,12 +30,14 @@ class Search:
     def __init__(self, model: Any, belief: Particles, rng: Rng, count: int, bounds: Any, max_depth: int, xi: float, gap: float) -> None:
         self.model, self.max_depth, self.xi, self.gap = model, max_depth, xi, gap
         found = find_bounds(model, bounds)
-        self.rows, self.first_actions = found.data.values, list(found.first_actions)
-        self.by_action = found.by_action
+        self.first_actions, self.by_action = list(found.first_actions), found.by_action
+        every = np.array([model.row("state", model.state(i))[0] for i in range(model.n_states())])
+        self.rows = np.zeros((len(every), found.width))
+        found.evaluate(every, np.array([not model.is_terminal(model.state(i)) for i in range(len(every))]), self.rows, 0)
         self.seed = rng.bits(62)
         live = np.where([model.is_terminal(self.state(row)) for row in belief.states], 0.0, belief.weights)
         self.start = [self.state(belief.states[i]) for i in indices(live, count, rng)]
-        self.root: Node = {"depth": 0, "chance": 1.0, "seen": None, "key": 0, "above": None, "actions": None}
+        self.root: Node = {"depth": 0, "probability": 1.0, "seen": None, "key": 0, "above": None, "actions": None}
         self.legal = [a for a in range(model.n_actions) if all(model.legal(s, a) for s in self.start)]
 
     def state(self, row: Any) -> Any:
@@ -89,7 +91,7 @@ class ParticleSearch(Search):
         weights = np.array(action["weights"]) * np.exp(logs - logs[np.array(action["weights"]) > 0.0].max())
         return weights / weights.sum()
 
-    def settle(self, node: Node) -> None:
+    def update_leaf(self, node: Node) -> None:
         action = node["above"]
         weights = self.weigh(action, node["seen"])
         if len(weights) * (weights**2).sum() <= self.target:
@@ -97,12 +99,12 @@ class ParticleSearch(Search):
             node |= {"states": [action["successors"][i] for i in kept], "weights": weights[kept]}
         else:
             n = self.count(action["successors"])
-            kept = indices(weights, n, stream(self.seed, node["key"], -2))
+            kept = indices(weights, n, stream(hash_key(self.seed, node["key"], -1), 1, 0))
             node |= {"states": [action["successors"][i] for i in kept], "weights": np.full(n, 1.0 / n)}
 
     def step(self, node: Node, a: int) -> tuple[list, float]:
-        rng = stream(self.seed, node["key"], 2 * a)
-        pairs = [self.model.step(s, a, rng) for s in node["states"]]
+        seed = hash_key(self.seed, node["key"], a)
+        pairs = [self.model.step(s, a, stream(seed, 0, i)) for i, s in enumerate(node["states"])]
         return [s for s, _ in pairs], sum(w * r for w, (_, r) in zip(node["weights"], pairs, strict=True))
 
     def open(self, node: Node) -> None:
@@ -126,21 +128,21 @@ class ParticleSearch(Search):
         states, reward = self.step(node, a)
         weights = [0.0 if model.is_terminal(s) else w for s, w in zip(states, node["weights"], strict=True)]
         action |= {"successors": states, "weights": weights, "reward": reward, "children": []}
-        rng = stream(self.seed, node["key"], 2 * a + 1)
+        seed = hash_key(self.seed, node["key"], a)
         groups: dict[Any, float] = {}
-        for s, w in zip(states, weights, strict=True):
-            if w > 0.0:
-                seen = model.observe(s, a, rng)
-                groups[seen] = groups.get(seen, 0.0) + w
+        alive = [(s, w) for s, w in zip(states, weights, strict=True) if w > 0.0]
+        for j, (s, w) in enumerate(alive):
+            seen = model.observe(s, a, stream(seed, 1, j))
+            groups[seen] = groups.get(seen, 0.0) + w
         kept: list[tuple[np.ndarray, Node]] = []
         for seen, mass in groups.items():
             after = self.weigh(action, seen)
             near = next((child for other, child in kept if abs(other - after).sum() <= self.delta), None)
             if near is not None:
-                near["chance"] += mass
+                near["probability"] += mass
                 continue
-            key = stream(node["key"], a, len(kept)).bits(62)
-            child: Node = {"depth": node["depth"] + 1, "chance": mass, "seen": seen, "key": key, "above": action, "actions": None}
+            key = hash_key(node["key"], a, len(kept))
+            child: Node = {"depth": node["depth"] + 1, "probability": mass, "seen": seen, "key": key, "above": action, "actions": None}
             lower, upper = self.split(self.means(states, after))
             child |= {"lower": lower, "upper": max(lower, upper)}
             action["children"].append(child)
@@ -152,7 +154,7 @@ class ParticleSearch(Search):
         for action in node["actions"]:
             if action["children"] is not None:
                 for side in ("lower", "upper"):
-                    later = sum(child["chance"] * child[side] for child in action["children"])
+                    later = sum(child["probability"] * child[side] for child in action["children"])
                     action[side] = action["reward"] + self.model.discount * later
         node["lower"] = max(node["lower"], max(action["lower"] for action in node["actions"]))
         node["upper"] = max(node["lower"], min(node["upper"], max(action["upper"] for action in node["actions"])))
@@ -175,7 +177,7 @@ class ParticleSearch(Search):
 
     def next_child(self, action: Node) -> Any:
         """(weighted excess uncertainty, child) of the largest; None where there is no child."""
-        excess = [(c["chance"] * (c["upper"] - c["lower"] - self.allowed(c["depth"])), c) for c in action["children"]]
+        excess = [(c["probability"] * (c["upper"] - c["lower"] - self.allowed(c["depth"])), c) for c in action["children"]]
         return max(excess, key=lambda pair: pair[0], default=None)
 
     def close(self, node: Node) -> None:
@@ -198,7 +200,7 @@ class Airoas(ParticleSearch):
                 return self.close(node)
             fresh = node["actions"] is None
             if fresh:
-                self.settle(node)
+                self.update_leaf(node)
                 self.open(node)
             while (action := self.preferred(node))["children"] is None:
                 self.branch(node, action)
@@ -220,7 +222,7 @@ class Adaops(ParticleSearch):
         self.branch_all(self.root)
 
     def expand(self, node: Node) -> None:
-        self.settle(node)
+        self.update_leaf(node)
         node["actions"] = [{"a": a, "children": None} for a in self.legal_at(node)]
         self.branch_all(node)
 
@@ -272,15 +274,15 @@ class Ardespot(Search):
         for a in self.legal_at(node):
             total, groups = 0.0, {}
             for i, s in node["scenarios"]:
-                rng = stream(self.seed, i, node["depth"])
-                s2, r = self.model.step(s, a, rng)
+                seed = hash_key(self.seed, node["depth"], 0)
+                s2, r = self.model.step(s, a, stream(seed, 0, i))
                 total += r
                 if not self.model.is_terminal(s2):
-                    groups.setdefault(self.model.observe(s2, a, rng), []).append((i, s2))
+                    groups.setdefault(self.model.observe(s2, a, stream(seed, 1, i)), []).append((i, s2))
             action: Node = {"a": a, "above": node, "total": total, "reward": total / len(node["scenarios"]), "children": []}
             for seen, scenarios in groups.items():
-                chance = len(scenarios) / len(node["scenarios"])
-                child: Node = {"depth": node["depth"] + 1, "chance": chance, "seen": seen, "above": action, "actions": None}
+                probability = len(scenarios) / len(node["scenarios"])
+                child: Node = {"depth": node["depth"] + 1, "probability": probability, "seen": seen, "above": action, "actions": None}
                 child["scenarios"] = scenarios
                 self.bound(child)
                 action["children"].append(child)
@@ -364,7 +366,7 @@ def assert_same(node: Any, listed: Node) -> None:
     close = {"rel": 1e-9, "abs": 1e-9}
     assert node.observation == listed["seen"]
     assert (node.depth, node.is_leaf) == (listed["depth"], listed["actions"] is None)
-    assert [node.chance, node.lower, node.upper] == approx([listed["chance"], listed["lower"], listed["upper"]], **close)
+    assert [node.probability, node.lower, node.upper] == approx([listed["probability"], listed["lower"], listed["upper"]], **close)
     if listed["actions"] is None:
         return
     assert [node.tree.model.from_row("state", row) for row in node.particles.states] == listed["states"]
@@ -386,12 +388,12 @@ def fully_expanded(search: Any, node: Node, steps: int, end: float) -> float:
         if node["actions"] is None:
             search.expand(node)
     elif node["actions"] is None:
-        search.settle(node)
+        search.update_leaf(node)
         node["actions"] = [{"a": a, "children": None} for a in search.legal_at(node)]
     values = []
     for action in node["actions"]:
         if action["children"] is None:
             search.branch(node, action)
-        later = sum(child["chance"] * fully_expanded(search, child, steps - 1, end) for child in action["children"])
+        later = sum(child["probability"] * fully_expanded(search, child, steps - 1, end) for child in action["children"])
         values.append(action["reward"] + search.model.discount * later)
     return max(values)

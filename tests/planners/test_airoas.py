@@ -20,7 +20,7 @@ STEPS = ("blind", "mdp")  # values of states: actions are opened by one step of 
 VALUES = ("blind", "fib")  # values of actions, as "auto" has, and plans so loose that trees grow
 MODELS = {"tiger": tiger(more=1.0), "walk": walk(states=6), "random": random_table(5, 5, 3, 4), "coin": coin()}
 SEARCHES = {
-    "by values": AIROAS(iterations=1, anneal="none", exact=False, particles=20, bounds=VALUES, max_depth=4),
+    "by values": AIROAS(iterations=1, anneal="none", enumerates=False, particles=20, bounds=VALUES, max_depth=4),
     "by steps": AIROAS(iterations=1, anneal="none", particles=15, bounds=STEPS, delta=-1.0, target_inefficiency=1.5, gap_ratio=0.5),
 }
 
@@ -56,7 +56,7 @@ def test_golden_tree() -> None:
     assert decision.tree.root.particles.states.tolist() == [[0.0], [0.0], [1.0], [1.0]]
     assert (decision.action, decision.stats.stop, decision.stats.trials, decision.stats.nodes) == (0, "gap", 1, 3)
     assert [decision.value, decision.lower, decision.upper, look.lower, look.upper, look.reward] == pytest.approx([4, 4, 4, 4, 4, -1])
-    assert [(child.chance, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
+    assert [(child.probability, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
     assert [bound for child in look.children for bound in (child.lower, child.upper)] == pytest.approx([10.0] * 4)
     for branch in (first, second):  # nobody looked into them
         assert not branch.children
@@ -133,10 +133,10 @@ def test_packing_keeps_siblings_apart() -> None:
 def assert_packed(tree, branch, delta: float) -> None:
     """Chances sum to what has not ended; weights of siblings, found again from their observations, differ by more than delta."""
     columns = tree.columns
-    start = columns.successors[branch.index]
-    rows = slice(start, start + columns.followers[branch.index])
+    start = columns.first_successor[branch.index]
+    rows = slice(start, start + columns.n_successors[branch.index])
     weights = columns.weights[rows]
-    assert sum(child.chance for child in branch.children) == pytest.approx(weights.sum(), abs=1e-12)
+    assert sum(child.probability for child in branch.children) == pytest.approx(weights.sum(), abs=1e-12)
     states = [tree.model.from_row("state", row) for row in columns.states[rows]]
     after = []
     for child in branch.children:
@@ -233,7 +233,7 @@ def test_opening_by_values_uses_the_plans_of_the_bound() -> None:
     model, belief = tiger(), Particles([[0.0], [1.0]], [0.97, 0.03])
     bounds = find_bounds(model, "auto")
     root = AIROAS(seconds=1e-9, anneal="none", particles=100).plan(model, belief, stream(0)).tree.root
-    values = bounds.data.values
+    values = bounds.values(model, belief.states)
     weights = np.array([0.97, 0.03])
     plans = len(bounds.first_actions)
     for branch in root.branches:

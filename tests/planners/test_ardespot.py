@@ -52,7 +52,7 @@ def test_golden_tree() -> None:
         assert (decision.action, decision.stats.stop, decision.stats.trials, decision.stats.nodes) == (0, "gap", 0, 3)
         assert [decision.value, decision.lower, decision.upper, look.lower, look.upper] == pytest.approx([4.0 - price] * 5)
         assert look.reward == -1.0
-        assert [(child.chance, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
+        assert [(child.probability, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
         assert [bound for child in look.children for bound in (child.lower, child.upper)] == pytest.approx([2.5] * 4)
         for branch in (first, second):
             assert not branch.children
@@ -167,8 +167,8 @@ def test_scenarios_see_the_same_chance_whatever_is_tried() -> None:
     after = []
     for ba in (1, 2):
         states = {}
-        for c in range(columns.child[ba], columns.child[ba] + columns.children[ba]):
-            for row in range(columns.place[c], columns.place[c] + columns.size[c]):
+        for c in range(columns.first_child[ba], columns.first_child[ba] + columns.n_children[ba]):
+            for row in range(columns.first_particle[c], columns.first_particle[c] + columns.n_particles[c]):
                 states[int(columns.weights[row])] = columns.states[row, 0]
         after.append(states)
     assert after[0] == after[1]

@@ -1,4 +1,4 @@
-"""The bounded tree: trials that are cut leave no trace, bounds follow from those below, notes have room, and how it looks."""
+"""The bounded tree: trials that are cut leave no trace, bounds follow from those below, the undo log has room, and how it looks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from airoas.compiler import clock
 from airoas.errors import ModelError, OptionError
 from airoas.planners import AIROAS, ARDESPOT, AdaOPS
 from airoas.planners.bounded.session import UnsoundBoundsWarning
-from airoas.planners.bounded.tree import BRANCHES, COUNTS, EXCESS, NODES, NOTED, ROWS, TRIALS
 
 BEACON = Beacon(noise=0.1)
 BELIEF = Particles.sample(BEACON, 1000, stream(0))
@@ -29,24 +28,25 @@ PLANNERS = {
 }
 
 
+COUNTS = ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_annealed", "n_stages", "n_evaluations")
+
+
 def content(tree) -> dict[str, np.ndarray]:
     """Every column, as far as it is in use, by name."""
-    columns, counts = tree.columns, tree.columns.counts
-    nodes, branches, rows = (slice(0, int(counts[k])) for k in (NODES, BRANCHES, ROWS))
-    inner = columns.first[nodes] >= 0
-    found = {name: getattr(columns, name)[nodes] for name in ("parent", "depth", "chance", "lower", "upper", "first", "width")}
-    found |= {
-        name: getattr(columns, name)[branches]
-        for name in ("above", "action", "reward", "action_lower", "action_upper", "child", "children")
-    }
-    branched = columns.child[branches] >= 0
-    found |= {"observations": columns.observations[1 : counts[NODES]], "states": columns.states[rows], "weights": columns.weights[rows]}
-    found |= {"place": columns.place[nodes][inner], "size": columns.size[nodes][inner]}
+    columns = tree.columns
+    nodes, actions, rows = (slice(0, n) for n in (columns.n_nodes, columns.n_action_nodes, columns.n_rows))
+    inner, branched = columns.first_action[nodes] >= 0, columns.first_child[actions] >= 0
+    of_nodes = ("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions")
+    of_actions = ("node", "actions", "reward", "action_lower", "action_upper", "first_child", "n_children")
+    found = {name: getattr(columns, name)[nodes] for name in of_nodes} | {name: getattr(columns, name)[actions] for name in of_actions}
+    found |= {"observations": columns.observations[1 : columns.n_nodes], "states": columns.states[rows], "weights": columns.weights[rows]}
+    found |= {name: getattr(columns, name)[nodes][inner] for name in ("first_particle", "n_particles")}
     if tree.weighted:
-        found |= {"key": columns.key[nodes], "successors": columns.successors[branches][branched]}
+        found |= {"key": columns.key[nodes], "first_successor": columns.first_successor[actions][branched]}
     else:
-        found |= {"default": columns.default[nodes], "plain": columns.plain[nodes], "action_plain": columns.action_plain[branches]}
-    found |= {"counts": np.array([counts[k] for k in range(COUNTS) if k != NOTED]), "excess": columns.limits[EXCESS : EXCESS + 1]}
+        found |= {name: getattr(columns, name)[nodes] for name in ("default", "unregularised")}
+        found |= {"action_unregularised": columns.action_unregularised[actions]}
+    found |= {"counts": np.array([getattr(columns, name) for name in COUNTS]), "crossing": np.array([columns.crossing])}
     return {name: np.array(column) for name, column in found.items()}
 
 
@@ -116,7 +116,7 @@ def test_a_trial_cut_at_any_look_at_the_clock_leaves_no_trace(name: str, monkeyp
 
 @pytest.mark.parametrize("name", ["airoas", "annealed", "as printed", "adaops"])
 def test_bounds_of_actions_are_those_below_them(name: str) -> None:
-    """reward + discount * sum of chance * bound, for every action that was branched; backups are incremental."""
+    """reward + discount * sum of probability * bound, for every action that was branched; backups are incremental."""
     tree = replace(PLANNERS[name], iterations=60).plan(BEACON, BELIEF, stream(1)).tree
     branched = 0
     for node in tree:
@@ -124,7 +124,7 @@ def test_bounds_of_actions_are_those_below_them(name: str) -> None:
             if not math.isnan(branch.reward):
                 branched += 1
                 for side in ("lower", "upper"):
-                    below = sum(child.chance * getattr(child, side) for child in branch.children)
+                    below = sum(child.probability * getattr(child, side) for child in branch.children)
                     assert getattr(branch, side) == pytest.approx(branch.reward + BEACON.discount * below, abs=1e-9)
         if not node.is_leaf:
             assert node.lower >= max(branch.lower for branch in node.branches) - 1e-12
@@ -145,8 +145,8 @@ def test_bounds_of_nodes_are_those_of_their_actions(name: str) -> None:
         assert node.upper == pytest.approx(max(branch.upper for branch in node.branches), abs=1e-6)
 
 
-def test_many_actions_have_room_for_their_notes() -> None:
-    """A trial notes what it changes in every action of a node; 1500 of them on one level once overran the room."""
+def test_the_undo_log_has_room_for_many_actions() -> None:
+    """A trial logs what it changes in every action of a node; 1500 of them on one level once overran the room."""
     model = walk(actions=1500)
     for planner in (
         AdaOPS(iterations=3, max_depth=1),
@@ -156,7 +156,7 @@ def test_many_actions_have_room_for_their_notes() -> None:
         decision = planner.plan(model, Particles([[0.0]]), stream(0))
         assert decision.action == 0
         columns = decision.tree.columns
-        assert columns.counts[NOTED] < len(columns.note_kind)
+        assert columns.n_undo < len(columns.undo_column)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_tree_is_walked_and_printed() -> None:
     assert len(tree) == decision.stats.nodes == len(list(tree))
     assert max(node.depth for node in tree) == decision.stats.depth
     assert root.observation is None
-    assert (root.depth, root.chance, root.is_leaf) == (0, 1.0, False)
+    assert (root.depth, root.probability, root.is_leaf) == (0, 1.0, False)
     assert (root.lower, root.upper) == (decision.lower, decision.upper)
     assert [branch.name for branch in root.branches] == ["left", "stop", "right"]
     assert decision.value == max(branch.lower for branch in root.branches)
@@ -219,7 +219,7 @@ def test_tree_is_walked_and_printed() -> None:
     assert walked == len(tree)
     text = str(tree)
     assert f"{len(tree)} belief nodes" in text
-    assert all(word in text for word in ("root", "left", "stop", "right", "chance", "lower", "upper"))
+    assert all(word in text for word in ("root", "left", "stop", "right", "probability", "lower", "upper"))
     assert len(tree.text(levels=1).splitlines()) < len(text.splitlines())
     assert "lower=" in repr(root)
     assert "children=" in repr(root.branches[0])
@@ -233,4 +233,4 @@ def test_a_tree_outlives_later_decisions() -> None:
     after = content(first.tree)
     assert all(np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f") for name in before)
     assert len({id(other.tree.columns) for other in others}) == 4
-    assert first.tree.columns.counts[TRIALS] == 20
+    assert first.tree.columns.n_trials == 20

@@ -55,13 +55,17 @@ class Bounds:
     width: int
     """K + M"""
 
+    def values(self, model: Any, states: Any) -> np.ndarray:
+        """[n, K + M] the numbers of states [n, .]; 0 for terminal ones."""
+        rows = np.array(states, dtype=np.float64)
+        alive, numbers = np.ones(len(rows), np.bool_), np.zeros((len(rows), self.width))
+        batch(model).inspect(rows, alive, np.zeros(0, np.bool_))
+        self.evaluate(rows, alive, numbers, 0)
+        return numbers
+
     def sums(self, model: Any, belief: Any) -> np.ndarray:
-        """[K + M] the weighted sums over the live states of a belief (`Particles`)."""
-        states, alive = np.array(belief.states), belief.log_weights > -np.inf
-        batch(model).inspect(states, alive, np.zeros(0, np.bool_))
-        numbers = np.zeros((len(states), self.width))
-        self.evaluate(states, alive, numbers, 0)
-        sums: np.ndarray = belief.weights @ numbers
+        """[K + M] the weighted sums over a belief (`Particles`)."""
+        sums: np.ndarray = belief.weights @ self.values(model, belief.states)
         return sums
 
     def at(self, model: Any, belief: Any) -> tuple[float, float]:

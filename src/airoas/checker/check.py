@@ -107,7 +107,7 @@ def _constructs(model: Any, tell: Progress) -> Iterator[Finding]:
 def _compilation(model: Any, tell: Progress) -> Told:
     """Every method compiled alone, then a whole walk compiled and compared with the interpreted one."""
     with running("compiled"):
-        made = model.native().view("compiled")._numba_type_
+        made = model.native().view("compiled")._numba_type_.model
         for hook in HOOKS.values():
             if hook.compiled and model.has(hook.name):
                 tell(f"compiling `{hook.name}`")

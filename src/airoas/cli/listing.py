@@ -19,7 +19,7 @@ def _list(options: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     for name, make in DOMAINS.items():
         model = make(0)
-        states, actions, observations = model.describe()
+        states, actions, observations = _sizes(model)
         meaning = " ".join((type(model).__doc__ or "").split())
         rows.append(
             {
@@ -50,3 +50,13 @@ def _list(options: argparse.Namespace) -> int:
         console.print(f"[bold]{kind}[/bold]: {meaning}", highlight=False)
     console.print(f"\nplanners: {', '.join(PLANNERS)}")
     return 0
+
+
+def _sizes(model: Any) -> tuple[Any, Any, Any]:
+    """Of states, actions and observations: the model's word for them, else what kind of numbers they consist of."""
+    if model.has("describe"):
+        sizes: tuple[Any, Any, Any] = model.describe()
+        return sizes
+    shapes = model.shapes
+    states, observations = ("continuous" if "float" in shape.kinds else "integers" for shape in (shapes.state, shapes.observation))
+    return states, model.n_actions or "continuous", observations

@@ -246,6 +246,7 @@ def entry_to(function: python_types.FunctionType, how: str, opened: Any) -> Any:
     source = f"def entry({', '.join(names)}):\n    return function(opened({names[0]}){rest})\n"
     entry = define(source, "entry", function=link(function, how), opened=opened)
     entry.__name__ = entry.__qualname__ = unique_name(function)
+    entry.__module__ = __name__  # which numba imports when it loads a stored one
     return numba.jit(**jit_options(how, entry=True))(entry)
 
 

@@ -91,6 +91,17 @@ def log_likelihoods(model: Any, states: Any, alive: Any, observations: Any, acti
 
 
 @kernel
+def weigh(model: Any, states: Any, alive: Any, observations: Any, of: Any, actions: Any, out: Any) -> None:
+    """out[i] = log p(o | s_i, a_i) of row of[i] of the observations; -inf where row i is not alive."""
+    many = len(actions) > 1
+    for i in range(len(states)):
+        out[i] = -math.inf
+        if alive[i]:
+            o = model.read_observation(observations, of[i])
+            out[i] = model.obs_logpdf(o, model.read_state(states, i), model.read_action(actions, i if many else 0))
+
+
+@kernel
 def permits(model: Any, states: Any, alive: Any, actions: Any, out: Any) -> None:
     """Which of the live rows allow their action."""
     many = len(actions) > 1
@@ -124,8 +135,9 @@ def _permits_all(free: _Free, states: Any, alive: Any, actions: Any, out: Any) -
 def _uniform_actions(free: _Free, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
     own = new_stream()
     for i in range(len(states)):
-        own.reseed(seed, 2, numbers[i])
-        actions[i, 0] = own.integer(free.n_actions)
+        if alive[i]:
+            own.reseed(seed, 2, numbers[i])
+            actions[i, 0] = own.integer(free.n_actions)
 
 
 class Simulator(Record):
@@ -134,6 +146,8 @@ class Simulator(Record):
     step: Any
     permits: Any
     default_actions: Any
+    is_restricted: bool
+    """Whether some action is forbidden somewhere."""
     n_actions: int
     discount: float
 
@@ -174,6 +188,10 @@ class Batch:
         return self._bound(log_likelihoods, self._states, self._flags, self._observations, self._actions, np.zeros((1, 1)))
 
     @functools.cached_property
+    def weigh(self) -> Bound:
+        return self._bound(weigh, self._states, self._flags, self._observations, self._numbers, self._actions, self._reals)
+
+    @functools.cached_property
     def permits(self) -> Bound:
         examples = self._states, self._flags, self._actions, self._flags
         return self._bound(permits, *examples) if self._model.has("legal") else _permits_all.bind(self._free, *examples)
@@ -194,6 +212,7 @@ class Batch:
             step=self.step,
             permits=self.permits,
             default_actions=self.default_actions,
+            is_restricted=bool(self._model.has("legal")),
             n_actions=self._model.n_actions,
             discount=float(self._model.discount),
         )

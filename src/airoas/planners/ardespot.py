@@ -72,7 +72,7 @@ class ARDESPOT(BoundedPlanner):
         return self.scenarios
 
     def make_search(self, model: Any, bounds: Bounds) -> Scenarios:
-        search = make_search(model, bounds, self.scenarios, self.scenarios, 0.0, False)
+        search = make_search(model, bounds, self.scenarios, self.scenarios, 0.0, False, weighs=False)
         return Scenarios(
             search=search,
             sums=np.zeros((self.scenarios, bounds.width)),

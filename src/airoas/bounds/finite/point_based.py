@@ -192,7 +192,8 @@ def _condense(problem: Problem, plans: Plans, points: Points, room: Room, keep: 
     """The first plans and a few others, in place of all: the points in groups, and for each the plan that is best on average.
 
     As in k-means, every point then joins the plan that is best for it, and so on: the mean value over all points cannot fall.
-    A group may well hold beliefs that observations tell apart: its plan does for each of them what is right for it.
+    A group may well hold beliefs that observations tell apart: its plan does for each of them what is right for it. The initial
+    belief, which every episode begins with, keeps the plan that is best for it, in place of the one that the fewest points join.
     """
     count, number = points.count[0], plans.count[0]
     wins = np.bincount(points.winners[:count], minlength=number)[keep:]
@@ -205,6 +206,8 @@ def _condense(problem: Problem, plans: Plans, points: Points, room: Room, keep: 
             action = _back_up(problem, plans, *_mixture(points, groups == k, len(room.mass)), room)
             if action >= 0:
                 few.values[:, k], few.actions[k] = room.vector, action
+    if number > len(chosen):
+        few.values[:, -1], few.actions[-1] = plans.values[:, points.winners[0]], plans.actions[points.winners[0]]
     return few
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
 
-TREES = 2
+TREES = 6
 _CUTS = 12  # tried at a node
 
 

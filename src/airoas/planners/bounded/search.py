@@ -88,8 +88,9 @@ class Search(Record):
     """[N] the number of each row's state."""
 
 
-def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delta: float, enumerates: bool) -> Search:
-    """For nodes of this many particles, of which `observing` make an observation; `enumerates`: or of as many possible states."""
+def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delta: float, enumerates: bool, weighs: bool = True) -> Search:
+    """For nodes of this many particles, of which `observing` make an observation; `enumerates`: or of as many possible states.
+    Without `weighs` there is no room for weights and likelihoods, which scenarios have none of."""
     functions, layouts = batch(model), model.shapes
     groups = 2 * particles if enumerates else particles  # every state has one draw at least
     plans = len(bounds.first_actions)
@@ -124,8 +125,8 @@ def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delt
         drawn_mass=np.zeros(groups),
         observations=np.zeros((groups, layouts.observation.size)),
         mass=np.zeros(groups),
-        weights=np.zeros((groups + 1, particles)),
-        logs=np.zeros((BATCH, particles)),
+        weights=np.zeros((groups + 1, particles) if weighs else (1, 1)),
+        logs=np.zeros((BATCH, particles) if weighs else (1, 1)),
         chosen=np.zeros(particles, np.int64),
         slots=np.zeros(slots_for(particles) if enumerates else 1, np.int64),
         ids=np.zeros(particles, np.int64),

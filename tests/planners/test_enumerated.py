@@ -52,21 +52,21 @@ def check(model, node, belief: Particles) -> int:
     return compared
 
 
-def test_chances_are_those_of_what_is_seen() -> None:
-    """Tag's observations are certain: chances are exact, whatever the number of draws."""
+def test_probabilities_are_those_of_what_is_seen() -> None:
+    """Tag's observations are certain: probabilities are exact, whatever the number of draws."""
     model, belief = MODELS["tag"], beginning(MODELS["tag"])
     tree = SEARCH.plan(model, belief, stream(0)).tree
     branched = [branch for branch in tree.root.branches if branch.children]
     assert branched
     for branch in branched:
-        chance = {}
+        expected = {}
         for row, weight in zip(belief.states, belief.weights, strict=True):
             for k in range(5):
                 s, p = model.successor(model.from_row("state", row), branch.action, k)
                 if p > 0.0 and not s.tagged:
                     o = model.observe(s, branch.action, stream(0))
-                    chance[o] = chance.get(o, 0.0) + weight * p
-        assert {child.observation: child.chance for child in branch.children} == pytest.approx(chance)
+                    expected[o] = expected.get(o, 0.0) + weight * p
+        assert {child.observation: child.probability for child in branch.children} == pytest.approx(expected)
 
 
 def test_value_of_tiger() -> None:
@@ -88,7 +88,7 @@ def test_too_many_states_are_drawn() -> None:
 
 def test_particles_by_wish() -> None:
     model, belief = MODELS["tag"], beginning(MODELS["tag"])
-    assert len(replace(SEARCH, exact=False).plan(model, belief, stream(0)).tree.root.particles) == 100
+    assert len(replace(SEARCH, enumerates=False).plan(model, belief, stream(0)).tree.root.particles) == 100
     assert len(replace(SEARCH, bounds=("blind", "mdp")).plan(model, belief, stream(0)).tree.root.particles) == 100
 
 

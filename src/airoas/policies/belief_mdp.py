@@ -1,0 +1,439 @@
+"""The particle-belief MDP: many runs side by side, each with a truth, particles that do not know it, and a policy.
+
+A run holds N particles of equal weight; the first one is the truth, which makes the observations and earns the rewards. The others
+are stepped, weighed by what was seen and resampled, so that a policy of the belief sees what an agent with this filter would see.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds.learned.forest import leaf_of
+from airoas.compiler.clock import now
+from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.specialise import apart
+from airoas.compiler.vector_exp import exp
+from airoas.modelling.batch import Simulator
+from airoas.rng import hash_key, new_stream
+
+FOLLOW, FORCED, HYPOTHESIS, DEFAULT = range(4)
+"""What a run does: the policy from the start; one action first; for some steps what is best if one state were true; the model's
+default policy."""
+
+
+class Policy(Record):
+    """argmax over a of q_a(b) + D_a(phi(b)): QMDP, and a correction of it that was learned."""
+
+    simulator: Simulator
+    observe: Any
+    weigh: Any
+    value: Any
+    """Q (s, a) of the fully observable problem, or V(s); see `airoas.bounds`."""
+    by_action: bool
+    column: int
+    """Where the values begin in what `value` writes."""
+    width: int
+    """How many columns it writes."""
+    actions: Any
+    """[A, .]"""
+    components: Any
+    """[d] of the state, those that vary."""
+    bits: Any
+    """[d] of whole numbers: how many bits count one by one, 0 for none."""
+    correction: Any
+    """A forest over the features with values [., A], of one leaf where nothing was learned."""
+    corrected: bool
+    scored: int
+    """How many particles q is averaged over."""
+
+
+def n_features(policy: Policy) -> int:
+    """Means and spreads, single bits, what each action lacks to the best, the best, and what knowing the state would be worth."""
+    return 2 * len(policy.components) + int(policy.bits.sum()) + len(policy.actions) + 2
+
+
+class Runs(Record):
+    """R runs of N particles; M of each are scored."""
+
+    states: Any
+    """[R N, .]"""
+    after: Any
+    """[R N, .]"""
+    alive: Any
+    """[R N]"""
+    arrived: Any
+    """[R N]"""
+    rewards: Any
+    """[R N]"""
+    logs: Any
+    """[R N]"""
+    weights: Any
+    """[N]"""
+    chosen: Any
+    """[N]"""
+    row_actions: Any
+    """[R N, .] the action of each row's run."""
+    numbers: Any
+    """[R N] 0, 1, .."""
+    run_of: Any
+    """[R N]"""
+    scored: Any
+    """[R M, .] states to score."""
+    scored_after: Any
+    scored_alive: Any
+    scored_arrived: Any
+    scored_rewards: Any
+    values: Any
+    """[R M, width]"""
+    totals: Any
+    """[R M] the best of a state."""
+    q: Any
+    """[R, A]"""
+    legal: Any
+    """[R, A]"""
+    features: Any
+    """[R, F]"""
+    chosen_action: Any
+    """[R] its number; -1 where the run is over."""
+    truths: Any
+    """[R] row of the truth, among those that observe."""
+    observing: Any
+    """[R]"""
+    observations: Any
+    """[R, .]"""
+    kind: Any
+    """[R] FOLLOW, FORCED, ..."""
+    first: Any
+    """[R] the action that is forced."""
+    steps: Any
+    """[R] for how many steps the hypothesis is believed."""
+    hypotheses: Any
+    """[R, .] the state that is taken for the truth."""
+    hypotheses_alive: Any
+    """[R]"""
+    hypothesis_values: Any
+    """[R, width]"""
+    hypothesis_after: Any
+    hypothesis_rewards: Any
+    hypothesis_arrived: Any
+    hypothesis_best: Any
+    """[R] and what it is worth."""
+    returns: Any
+    """[R]"""
+    deadline: float
+    n_runs: int
+    n_particles: int
+
+
+def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
+    """Room for this many runs of so many particles."""
+    n, m, width = runs * particles, runs * policy.scored, model.shapes.state.size
+    actions = len(policy.actions)
+    return Runs(
+        states=np.zeros((n, width)),
+        after=np.zeros((n, width)),
+        alive=np.zeros(n, np.bool_),
+        arrived=np.zeros(n, np.bool_),
+        rewards=np.zeros(n),
+        logs=np.zeros(n),
+        weights=np.zeros(particles),
+        chosen=np.zeros(particles, np.int64),
+        row_actions=np.zeros((n, policy.actions.shape[1])),
+        numbers=np.arange(n),
+        run_of=np.repeat(np.arange(runs), particles),
+        scored=np.zeros((m, width)),
+        scored_after=np.zeros((m, width)),
+        scored_alive=np.zeros(m, np.bool_),
+        scored_arrived=np.zeros(m, np.bool_),
+        scored_rewards=np.zeros(m),
+        values=np.zeros((m, policy.width)),
+        totals=np.zeros(m),
+        q=np.zeros((runs, actions)),
+        legal=np.zeros((runs, actions), np.bool_),
+        features=np.zeros((runs, n_features(policy))),
+        chosen_action=np.zeros(runs, np.int64),
+        truths=np.zeros(runs, np.int64),
+        observing=np.zeros(runs, np.int64),
+        observations=np.zeros((runs, model.shapes.observation.size)),
+        kind=np.zeros(runs, np.int64),
+        first=np.zeros(runs, np.int64),
+        steps=np.zeros(runs, np.int64),
+        hypotheses=np.zeros((runs, width)),
+        hypotheses_alive=np.zeros(runs, np.bool_),
+        hypothesis_values=np.zeros((runs, policy.width)),
+        hypothesis_after=np.zeros((runs, width)),
+        hypothesis_rewards=np.zeros(runs),
+        hypothesis_arrived=np.zeros(runs, np.bool_),
+        hypothesis_best=np.zeros(runs),
+        returns=np.zeros(runs),
+        deadline=math.inf,
+        n_runs=runs,
+        n_particles=particles,
+    )
+
+
+@apart
+def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
+    """Give every run particles drawn from a belief by weight, and a truth among them."""
+    n, own = runs.n_particles, new_stream()
+    total = 0.0
+    for i in range(len(weights)):
+        total += weights[i]
+    for r in range(runs.n_runs):
+        own.reseed(seed, r, 0)
+        offset, reached, i = own.uniform(), weights[0], 0
+        for j in range(n):
+            point = (j + offset) * total / n
+            while reached <= point and i < len(weights) - 1:
+                i += 1
+                reached += weights[i]
+            row = r * n + j
+            for k in range(states.shape[1]):
+                runs.states[row, k] = states[i, k]
+            runs.alive[row] = True
+        truth = r * n + own.integer(n)  # any of them is as likely as its weight
+        for k in range(states.shape[1]):
+            x = runs.states[r * n, k]
+            runs.states[r * n, k] = runs.states[truth, k]
+            runs.states[truth, k] = x
+        runs.returns[r] = 0.0
+
+
+@apart
+def score(policy: Policy, runs: Runs, seed: int) -> None:
+    """q_a(b) of every run, which actions its particles allow, and its features."""
+    n, m, actions = runs.n_particles, policy.scored, len(policy.actions)
+    for r in range(runs.n_runs):
+        for j in range(m):
+            row = r * n + j * n // m
+            runs.scored_alive[r * m + j] = runs.alive[r * n] and runs.alive[row]
+            for k in range(runs.states.shape[1]):
+                runs.scored[r * m + j, k] = runs.states[row, k]
+        for a in range(actions):
+            runs.q[r, a] = 0.0
+            runs.legal[r, a] = True
+    count = runs.n_runs * m
+    some, alive = runs.scored[:count], runs.scored_alive[:count]
+    if policy.simulator.is_restricted:
+        for a in range(actions):
+            policy.simulator.permits(some, alive, policy.actions[a : a + 1], runs.scored_arrived[:count])
+            for i in range(count):
+                if alive[i] and not runs.scored_arrived[i]:
+                    runs.legal[i // m, a] = False
+    for i in range(count):
+        runs.totals[i] = -math.inf
+    if policy.by_action:
+        policy.value(some, alive, runs.values[:count], 0)
+    for a in range(actions):
+        if not policy.by_action:
+            rows = runs.scored_after[:count], runs.scored_rewards[:count], runs.scored_arrived[:count]
+            policy.simulator.step(some, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.numbers[:count], *rows)
+            policy.value(rows[0], rows[2], runs.values[:count], 0)
+        for i in range(count):
+            if alive[i]:
+                if policy.by_action:
+                    value = runs.values[i, policy.column + a]
+                else:
+                    later = runs.values[i, policy.column] if runs.scored_arrived[i] else 0.0
+                    value = runs.scored_rewards[i] + policy.simulator.discount * later
+                if runs.legal[i // m, a]:
+                    runs.totals[i] = max(runs.totals[i], value)
+                runs.q[i // m, a] += value
+    for r in range(runs.n_runs):
+        count = 0
+        for j in range(m):
+            count += int(runs.scored_alive[r * m + j])
+        for a in range(actions):
+            runs.q[r, a] = runs.q[r, a] / max(1, count) if runs.legal[r, a] else -1e30
+        describe(policy, runs, r, count)
+
+
+def describe(policy: Policy, runs: Runs, r: int, count: int) -> None:
+    """The features of a run's belief."""
+    n, m, at = runs.n_particles, policy.scored, 0
+    phi = runs.features[r]
+    live = 0
+    for j in range(n):
+        live += int(runs.alive[r * n + j])
+    for c in range(len(policy.components)):
+        k = policy.components[c]
+        mean = 0.0
+        for j in range(r * n, r * n + n):
+            mean += runs.states[j, k] if runs.alive[j] else 0.0
+        mean /= max(1, live)
+        variance = 0.0
+        for j in range(r * n, r * n + n):
+            x = runs.states[j, k] - mean if runs.alive[j] else 0.0
+            variance += x * x
+        phi[at], phi[at + 1] = mean, math.sqrt(variance / max(1, live))
+        at += 2
+        for bit in range(policy.bits[c]):
+            ones = 0
+            for j in range(r * n, r * n + n):
+                ones += int(runs.states[j, k]) >> bit & 1 if runs.alive[j] else 0
+            phi[at] = ones / max(1, live)
+            at += 1
+    best = -math.inf
+    for a in range(len(policy.actions)):
+        best = max(best, runs.q[r, a])
+    for a in range(len(policy.actions)):
+        phi[at] = max(runs.q[r, a] - best, -1e6)
+        at += 1
+    known = 0.0
+    for i in range(r * m, r * m + m):
+        known += runs.totals[i] if runs.scored_alive[i] else 0.0
+    phi[at] = best
+    phi[at + 1] = known / max(1, count) - best
+
+
+def correct(policy: Policy, runs: Runs, r: int) -> None:
+    """Add what was learned to q."""
+    forest = policy.correction
+    for tree in range(len(forest.roots)):
+        leaf = leaf_of(forest, runs.features, r, tree)
+        for a in range(len(policy.actions)):
+            if runs.legal[r, a]:
+                runs.q[r, a] += forest.values[leaf, a]
+
+
+def best_of(q: Any) -> int:
+    """The place of the largest."""
+    best = 0
+    for a in range(1, len(q)):
+        if q[a] > q[best]:
+            best = a
+    return best
+
+
+@apart
+def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
+    """What every run does at step t."""
+    score(policy, runs, hash_key(seed, 0, 0))
+    believing = False
+    for r in range(runs.n_runs):
+        believing = believing or (runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.hypotheses_alive[r])
+        if policy.corrected:
+            correct(policy, runs, r)
+        forced = runs.kind[r] == FORCED and t == 0
+        a = runs.first[r] if forced else best_of(runs.q[r])
+        runs.chosen_action[r] = a if runs.alive[r * runs.n_particles] else -1
+    if believing:
+        believe(policy, runs, t, hash_key(seed, 1, 0))
+    for r in range(runs.n_runs):
+        a = max(0, runs.chosen_action[r])
+        for row in range(r * runs.n_particles, (r + 1) * runs.n_particles):
+            for k in range(policy.actions.shape[1]):
+                runs.row_actions[row, k] = policy.actions[a, k]
+
+
+def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
+    """Runs that take a hypothesis for the truth do what is best in that state, where their particles allow it."""
+    count = runs.n_runs
+    states, alive = runs.hypotheses[:count], runs.hypotheses_alive[:count]
+    for r in range(count):
+        runs.hypothesis_best[r] = -math.inf
+    if policy.by_action:
+        policy.value(states, alive, runs.hypothesis_values, 0)
+    for a in range(len(policy.actions)):
+        rows = runs.hypothesis_after[:count], runs.hypothesis_rewards[:count], runs.hypothesis_arrived[:count]
+        if not policy.by_action:
+            policy.simulator.step(states, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.numbers[:count], *rows)
+            policy.value(rows[0], rows[2], runs.hypothesis_values, 0)
+        for r in range(count):
+            if alive[r] and runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.legal[r, a] and runs.chosen_action[r] >= 0:
+                value = runs.hypothesis_values[r, policy.column + (a if policy.by_action else 0)]
+                if not policy.by_action:
+                    value = rows[1][r] + policy.simulator.discount * (value if rows[2][r] else 0.0)
+                if value > runs.hypothesis_best[r]:
+                    runs.hypothesis_best[r] = value
+                    runs.chosen_action[r] = a
+
+
+@apart
+def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
+    """One step of every run; how many go on."""
+    n, total = runs.n_particles, runs.n_runs * runs.n_particles
+    states, alive = runs.states[:total], runs.alive[:total]
+    for r in range(runs.n_runs):
+        if runs.chosen_action[r] < 0:
+            for row in range(r * n, r * n + n):
+                alive[row] = False
+    numbers, actions = runs.numbers[:total], runs.row_actions[:total]
+    policy.simulator.step(states, alive, actions, seed, numbers, runs.after[:total], runs.rewards[:total], runs.arrived[:total])
+    going = 0
+    for r in range(runs.n_runs):
+        runs.returns[r] += factor * runs.rewards[r * n]
+        if runs.arrived[r * n]:
+            runs.truths[going] = r
+            runs.observing[going] = r * n
+            going += 1
+        else:
+            for row in range(r * n, r * n + n):
+                alive[row] = runs.arrived[row] = False
+    if going == 0:
+        return 0
+    seen = runs.observations[:going]
+    policy.observe(runs.after[:total], runs.observing[:going], actions, seed, numbers[:going], seen)
+    for j in range(going):  # where each run's observation stands
+        runs.hypothesis_best[runs.truths[j]] = j
+    for row in range(total):
+        runs.run_of[row] = int(runs.hypothesis_best[row // n]) if runs.arrived[row] else 0
+    policy.weigh(runs.after[:total], runs.arrived[:total], seen, runs.run_of[:total], actions, runs.logs[:total])
+    for j in range(going):
+        resample(runs, runs.truths[j], hash_key(seed, 7, runs.truths[j]))
+    hypotheses, hopes = runs.hypotheses[: runs.n_runs], runs.hypotheses_alive[: runs.n_runs]
+    some = False
+    for r in range(runs.n_runs):
+        some = some or (hopes[r] and runs.kind[r] == HYPOTHESIS)
+        for k in range(runs.row_actions.shape[1]):
+            runs.row_actions[r, k] = runs.row_actions[r * n, k]
+    if some:
+        few = runs.hypothesis_rewards[: runs.n_runs]
+        actions = runs.row_actions[: runs.n_runs] if runs.n_runs > 1 else runs.row_actions[:1]
+        policy.simulator.step(hypotheses, hopes, actions, hash_key(seed, 8, 0), numbers[: runs.n_runs], hypotheses, few, hopes)
+    return going
+
+
+def resample(runs: Runs, r: int, seed: int) -> None:
+    """The particles of a run by the likelihood of what was seen; the truth stays."""
+    n = runs.n_particles
+    start = r * n
+    peak = -math.inf
+    for j in range(n):
+        peak = max(peak, runs.logs[start + j])
+    total = 0.0
+    for j in range(n):
+        runs.weights[j] = exp(runs.logs[start + j] - peak) if runs.logs[start + j] > -math.inf else 0.0
+        total += runs.weights[j]
+    own = new_stream()
+    own.reseed(seed, 0, 0)
+    offset, reached, i = own.uniform(), runs.weights[0], 0
+    for j in range(n):
+        point = (j + offset) * total / n
+        while reached <= point and i < n - 1:
+            i += 1
+            reached += runs.weights[i]
+        runs.chosen[j] = i
+    for j in range(n):
+        source = start + (runs.chosen[j] if j > 0 else 0)
+        for k in range(runs.states.shape[1]):
+            runs.states[start + j, k] = runs.after[source, k]
+        runs.alive[start + j] = True
+
+
+@kernel
+def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> bool:
+    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says; False where time was up."""
+    set_runs(runs, states, weights, hash_key(seed, -1, 0))
+    factor = 1.0
+    for t in range(horizon):
+        if now() >= runs.deadline:
+            return False
+        choose_actions(policy, runs, t, hash_key(seed, t, 0))
+        if advance(policy, runs, factor, hash_key(seed, t, 1)) == 0:
+            break
+        factor *= policy.simulator.discount
+    return True
