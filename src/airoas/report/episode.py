@@ -144,7 +144,7 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
     remarks = [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
-        [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.sheet().html()}</div>"],
+        [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.table().html()}</div>"],
         data,
     )
 

@@ -16,7 +16,7 @@ from airoas.experiments.run.replay import can_replay
 from airoas.experiments.spec.cells import Spec
 from airoas.experiments.spec.reading import of_folder
 from airoas.report.page import page
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 from airoas.viz.pictures import inline
 
 MOST_ERRORS = 20
@@ -36,9 +36,9 @@ def report(folder: Path, adjusted: bool = False) -> str:
     return page(spec.title or folder.name, parts)
 
 
-def _episodes(spec: Spec, rows: dict[str, Row], folder: Path) -> Sheet:
+def _episodes(spec: Spec, rows: dict[str, Row], folder: Path) -> TextTable:
     """The worst, the middle and the best episode of each cell, each with the command that shows it."""
-    table = Sheet("", ("domain", "planner", "episode", "discounted return", "steps", "seed", "step by step"))
+    table = TextTable("", ("domain", "planner", "episode", "discounted return", "steps", "seed", "step by step"))
     for cell in spec.cells:
         done = sorted(finished(cell, rows).values(), key=lambda row: row["discounted_return"])
         ranks = dict(zip((0, len(done) - 1, len(done) // 2), ("worst", "best", "middle"), strict=True)) if done else {}
@@ -61,7 +61,7 @@ def _errors(rows: dict[str, Row]) -> list[str]:
     kinds: dict[tuple[str, ...], list[Row]] = {}
     for row in failed:
         kinds.setdefault((Path(row["domain"]).name, Path(row["planner"]).name, row["error"]), []).append(row)
-    table = Sheet("", ("episodes", "the first id", "domain", "planner", "error"))
+    table = TextTable("", ("episodes", "the first id", "domain", "planner", "error"))
     table.rows += [(str(len(alike)), alike[0]["id"], *kind) for kind, alike in [*kinds.items()][:MOST_ERRORS]]
     if len(kinds) > MOST_ERRORS:
         table.notes.append(f"and {len(kinds) - MOST_ERRORS} more errors")

@@ -7,14 +7,14 @@ import io
 from collections.abc import Callable, Sequence
 
 from airoas.experiments.analysis.table import CellSummary, Difference
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 
 FORMATS = ("text", "markdown", "latex", "csv")
 
 
-def render(tables: list[Sheet], form: str) -> str:
+def render(tables: list[TextTable], form: str) -> str:
     """The tables one below another."""
-    write: dict[str, Callable[[Sheet], str]] = {"text": Sheet.text, "markdown": _markdown, "latex": _latex}
+    write: dict[str, Callable[[TextTable], str]] = {"text": TextTable.text, "markdown": _markdown, "latex": _latex}
     return "\n\n".join(write[form](table) for table in tables)
 
 
@@ -28,7 +28,7 @@ def as_csv(lines: Sequence[CellSummary | Difference]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _markdown(table: Sheet) -> str:
+def _markdown(table: TextTable) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -48,7 +48,7 @@ _LATEX = {
 }
 
 
-def _latex(table: Sheet) -> str:
+def _latex(table: TextTable) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return " & ".join(map(escape, cells)) + r" \\"
 

@@ -13,7 +13,7 @@ from airoas.experiments.analysis.statistics import holm
 from airoas.experiments.analysis.summary import Summary, no_search_warning, paired_difference, summarise
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell, Part, Spec
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 
 ADJUSTED_NOTE = "Adjusted returns: a control variate takes out what chance decided and leaves the mean (docs/experiments.md)."
 
@@ -106,7 +106,7 @@ def _comparisons(part: Part) -> Iterator[tuple[Cell, Cell]]:
             yield (late, early) if late.planner == wanted else (early, late)
 
 
-def tables(spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: Iterable[str] = ()) -> list[Sheet]:
+def tables(spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: Iterable[str] = ()) -> list[TextTable]:
     """The tables of an experiment. With `adjusted` they show adjusted returns too, and compare these. `remarks` are put below the
     first one."""
     summaries = cell_summaries(spec, rows)
@@ -141,13 +141,13 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     return remarks
 
 
-def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], adjusted: bool) -> Sheet:
+def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], adjusted: bool) -> TextTable:
     info = spec.domains[domain]
     title = " - ".join(filter(None, (part, info.label if domain.endswith(info.label) else f"{info.label} ({domain})")))
     before: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval")
     before += ("adjusted ± SEM", "its 95 % interval") if adjusted else ()
     after = ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
-    table = Sheet(title, (*before, spec.reference_title, *after))
+    table = TextTable(title, (*before, spec.reference_title, *after))
     for one in summaries:
         count = f"{one.episodes} on {one.maps} maps" if one.maps else str(one.episodes)
         earned = [with_error(one.mean, one.sem), interval(one.low, one.high)]
@@ -174,8 +174,8 @@ def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], a
     return table.trimmed()
 
 
-def _choice(spec: Spec, part: Part, summaries: list[CellSummary]) -> Sheet:
-    table = Sheet(f"{part.name or 'best'} - chosen", ("domain", "planner", "chosen", "return ± SEM", "among"))
+def _choice(spec: Spec, part: Part, summaries: list[CellSummary]) -> TextTable:
+    table = TextTable(f"{part.name or 'best'} - chosen", ("domain", "planner", "chosen", "return ± SEM", "among"))
     for domain in dict.fromkeys(cell.domain for cell in part.cells):
         for planner in dict.fromkeys(cell.planner for cell in part.cells):
             labels = [cell.label for cell in part.cells if (cell.domain, cell.planner) == (domain, planner)]
@@ -188,9 +188,9 @@ def _choice(spec: Spec, part: Part, summaries: list[CellSummary]) -> Sheet:
     return table
 
 
-def _differences(spec: Spec, compared: list[Difference], adjusted: bool) -> Sheet:
+def _differences(spec: Spec, compared: list[Difference], adjusted: bool) -> TextTable:
     what = "differences of adjusted returns" if adjusted else "differences"
-    table = Sheet(f"{what} on the same worlds", ("domain", "difference", "pairs", "mean ± SEM", "95 % interval", "p", "p (Holm)"))
+    table = TextTable(f"{what} on the same worlds", ("domain", "difference", "pairs", "mean ± SEM", "95 % interval", "p", "p (Holm)"))
     for one in compared:
         label = spec.domains[one.domain].label
         domain = f"{one.part}: {label}" if len(spec.parts) > 1 and one.part else label
