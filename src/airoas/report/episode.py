@@ -123,7 +123,7 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
         progress(f"picture {t} of {episode.steps}")
         ended = t == episode.steps and episode.terminated
         if not ended:
-            beliefs.append(_points(belief))
+            beliefs.append(_by_component(belief))
         image, remark = picture(episode.model, s, belief, view)
         stale = "The belief is that before the last step: nothing is updated in a terminal state." if ended else ""
         sections.append(_section(episode, t, belief, image, [stale, remark]))
@@ -149,7 +149,7 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
     )
 
 
-def _points(belief: Particles) -> dict[str, Any]:
+def _by_component(belief: Particles) -> dict[str, Any]:
     """The particles of a belief by component, few enough for a page."""
     keep = belief.weights > 0.0
     states, weights = belief.states[keep], belief.weights[keep]

@@ -97,11 +97,22 @@ class Outcome(_Return, total=False):
     """The episode as text, where it was asked for; not kept."""
 
 
+class Machine(TypedDict, total=False):
+    """Where an episode ran: times mean nothing without it."""
+
+    host: str
+    cpu: str
+    cores: int | None
+    python: str
+    numba: str
+    numpy: str
+
+
 class Row(EpisodeSpec, Outcome, total=False):
     """An episode that was run. Without `times` and `machine` it is the same on every run of a task whose budget is `iterations`."""
 
     version: str
-    machine: dict[str, Any]
+    machine: Machine
 
 
 def episode_spec(of: EpisodeSpec) -> EpisodeSpec:

@@ -21,7 +21,7 @@ from airoas import __version__, catalog
 from airoas.compiler.kernels import mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
-from airoas.experiments.rows.types import Outcome, Row, Task, Times, episode_spec
+from airoas.experiments.rows.types import Machine, Outcome, Row, Task, Times, episode_spec
 from airoas.experiments.run.replay import Replayed
 
 
@@ -153,8 +153,8 @@ def _maker(reference: str, version: int) -> Any:
 
 
 @functools.cache
-def machine() -> dict[str, Any]:
-    """Where this runs: timings mean nothing without it."""
+def machine() -> Machine:
+    """Where this runs."""
     cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -166,5 +166,6 @@ def machine() -> dict[str, Any]:
         "cpu": cpu,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{package: metadata.version(package) for package in ("numba", "numpy")},
+        "numba": metadata.version("numba"),
+        "numpy": metadata.version("numpy"),
     }
