@@ -190,7 +190,8 @@ def test_formats(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.
     for form in FORMATS:
         assert main(["table", str(tmp_path), "--format", form]) == 0
         text = capsys.readouterr().out
-        assert f"{cell_summaries(spec, rows)[1].mean:.2f}" in text
+        mean = cell_summaries(spec, rows)[1].mean
+        assert (str(mean) if form == "csv" else f"{mean:.3f}") in text
     read = list(csv.DictReader(io.StringIO(as_csv(cell_summaries(spec, rows)))))
     assert float(read[0]["mean"]) == cell_summaries(spec, rows)[0].mean
     assert main(["table", str(tmp_path), "--format", "csv", "--differences"]) == 0
