@@ -44,13 +44,13 @@ class StateValues:
 
     def value(self, belief: Particles) -> float:
         states, weights = _live(self.model, belief)
-        return float(weights @ self._of_states(states))
+        return _sum(weights, self._of_states(states))
 
     def values(self, belief: Particles, action: Any, seed: int) -> tuple[float, float]:
         states, weights = _live(self.model, belief)
         rewards, after, probabilities = self._step(states, weights, self.model.row("action", action), seed)
-        backup = weights @ rewards + self.model.discount * (probabilities @ self._of_states(after))
-        return float(weights @ self._of_states(states)), float(backup)
+        backup = _sum(weights, rewards) + float(self.model.discount) * _sum(probabilities, self._of_states(after))
+        return _sum(weights, self._of_states(states)), backup
 
     def _of_states(self, states: np.ndarray) -> np.ndarray:
         """[n] V(s) of states that are not terminal."""
@@ -116,6 +116,11 @@ class AlphaVectors:
         numbers = np.zeros(len(states), np.int64)
         enumerated.number_states(self.model, states, weights, numbers)
         return np.bincount(numbers, weights, len(self.table.terminal))
+
+
+def _sum(weights: np.ndarray, values: np.ndarray) -> float:
+    """sum_i w_i x_i. By hand: a library for matrices starts threads for it, which take longer than the sum."""
+    return float((weights * values).sum())
 
 
 def _live(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray]:
