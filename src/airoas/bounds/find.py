@@ -15,7 +15,7 @@ from airoas.bounds import sides
 from airoas.bounds.finite import point_based
 from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
 from airoas.bounds.finite.values import blind_values, checked_discount, fib_q_values, mdp_q_values
-from airoas.bounds.learned import fitted, simulated
+from airoas.bounds.learned import fitted, reached, simulated
 from airoas.bounds.learned.grid import Grid, interpolation, shape_of
 from airoas.bounds.sides import ILLEGAL, Bounds, Side, join
 from airoas.bounds.store import kept, learned
@@ -46,6 +46,7 @@ UPPER = {
     "qmdp": "Q of the fully observable problem: its own (`action_bounds`), or finite models",
     "mdp": "value of the fully observable problem, finite models",
     "value_bounds": "its own bound",
+    "reached": "Q on the states that simulation reaches, where these are whole numbers, an estimate",
     "grid": "Q on a grid, an estimate",
     "simulated": "value of the fully observable problem, learned from simulation, an estimate",
 }
@@ -135,7 +136,7 @@ class _Finder:
             checked_discount(model)
             return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
         if side in ("grid", "simulated"):
-            return self._estimated(side)[0]
+            return self._plans_estimated(side)
         arrays = kept(model, f"{side} below", lambda: self._followed(side))
         first = tuple(int(a) for a in arrays["first"])
         return Side(str(arrays["name"]), sides.table(model, arrays["values"]), len(first), first, bool(arrays["exact"]))
@@ -146,11 +147,12 @@ class _Finder:
             return Side(f"{side:g}", sides.number(side), 1)
         if side == "auto" and not model.has("action_bounds") and not can_enumerate(model):
             side = self._own_or_estimated()
+            side = "reached" if side != "value_bounds" and self._reached else side
         if side == "value_bounds":
             self._wants(side, side)
             return Side(side, sides.bind(sides.value_bounds_upper, model), 1)
-        if side in ("grid", "simulated"):
-            return self._estimated(side)[1]
+        if side in ("grid", "reached", "simulated"):
+            return self._values_estimated(side)
         if side in ("auto", "qmdp") and model.has("action_bounds"):
             return Side("qmdp", sides.bind(sides.action_bounds, model), model.n_actions)
         arrays = kept(model, f"{side} above", lambda: self._observable(side))
@@ -221,27 +223,44 @@ class _Finder:
         checked_discount(self.model)
         return shape_of(self.model)
 
-    def _estimated(self, side: str) -> tuple[Side, Side]:
-        return self._fitted if side == "grid" else self._simulated
+    def _plans_estimated(self, side: str) -> Side:
+        if side == "simulated":
+            return self._simulated[0]
+        grid, arrays = self._on_grid("plans", fitted.estimate_plans)
+        first = tuple(int(a) for a in arrays["first"])
+        return Side("grid plans", interpolation(grid, arrays["plans"]), len(first), first, sound=False)
+
+    def _values_estimated(self, side: str) -> Side:
+        if side == "simulated":
+            return self._simulated[1]
+        if side == "reached":
+            if not self._reached:
+                problem = f"the states of {type(self.model).__name__} are not whole numbers, or too many"
+                raise OptionError(problem, 'choose "grid", "simulated", or write `value_bounds`.')
+            return Side("reached qmdp", reached.lookup(self._reached), self.model.n_actions, sound=False)
+        grid, arrays = self._on_grid("values", fitted.estimate_values)
+        return Side("grid qmdp", interpolation(grid, arrays["q"]), self.model.n_actions, sound=False)
 
     @functools.cached_property
     def _simulated(self) -> tuple[Side, Side]:
         checked_discount(self.model)
         return simulated.parts(self.model, learned(self.model, "simulated", lambda: simulated.estimate(self.model, self.tell)))
 
-    @functools.cached_property
-    def _fitted(self) -> tuple[Side, Side]:
+    def _on_grid(self, what: str, estimate: Callable[..., dict[str, np.ndarray]]) -> tuple[Grid, dict[str, np.ndarray]]:
         model = self.model
         if self._grid is None:
             problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
             raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
         grid, visited = self._grid
-        arrays = learned(model, "grid", lambda: fitted.estimate(model, grid, visited, self.tell))
-        first = tuple(int(a) for a in arrays["first"])
-        return (
-            Side("grid plans", interpolation(grid, arrays["plans"]), len(first), first, sound=False),
-            Side("grid qmdp", interpolation(grid, arrays["q"]), model.n_actions, sound=False),
-        )
+        return grid, learned(model, f"grid {what}", lambda: estimate(model, grid, visited, self.tell))
+
+    @functools.cached_property
+    def _reached(self) -> dict[str, np.ndarray]:
+        """Values on the states that simulation reaches; nothing where they are not whole numbers, or too many."""
+        if not reached.is_whole(self.model):
+            return {}
+        checked_discount(self.model)
+        return learned(self.model, "reached", lambda: reached.estimate(self.model, self.tell))
 
 
 def _undominated(values: np.ndarray) -> list[int]:

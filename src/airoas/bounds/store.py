@@ -63,7 +63,7 @@ def _path(model: Any, what: str) -> Path | None:
 @functools.cache
 def _sources() -> str:
     """The digest of this package, so that a changed method finds nothing of the old one."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
 
 
 def _load(path: Path) -> dict[str, np.ndarray] | None:

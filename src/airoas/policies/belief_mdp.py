@@ -121,6 +121,8 @@ class Runs(Record):
     hypothesis_arrived: Any
     hypothesis_best: Any
     """[R] and what it is worth."""
+    world: Any
+    """[R] runs of one world begin with the same truth and particles, and meet the same chance."""
     returns: Any
     """[R]"""
     deadline: float
@@ -168,6 +170,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         hypothesis_rewards=np.zeros(runs),
         hypothesis_arrived=np.zeros(runs, np.bool_),
         hypothesis_best=np.zeros(runs),
+        world=np.arange(runs),
         returns=np.zeros(runs),
         deadline=math.inf,
         n_runs=runs,
@@ -183,7 +186,7 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
     for i in range(len(weights)):
         total += weights[i]
     for r in range(runs.n_runs):
-        own.reseed(seed, r, 0)
+        own.reseed(seed, runs.world[r], 0)
         offset, reached, i = own.uniform(), weights[0], 0
         for j in range(n):
             point = (j + offset) * total / n
@@ -191,6 +194,7 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
                 i += 1
                 reached += weights[i]
             row = r * n + j
+            runs.numbers[row] = runs.world[r] * n + j
             for k in range(states.shape[1]):
                 runs.states[row, k] = states[i, k]
             runs.alive[row] = True
@@ -376,14 +380,16 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
     if going == 0:
         return 0
     seen = runs.observations[:going]
-    policy.observe(runs.after[:total], runs.observing[:going], actions, seed, numbers[:going], seen)
+    for j in range(going):
+        runs.chosen_action[j] = numbers[runs.observing[j]]  # it has served
+    policy.observe(runs.after[:total], runs.observing[:going], actions, seed, runs.chosen_action[:going], seen)
     for j in range(going):  # where each run's observation stands
         runs.hypothesis_best[runs.truths[j]] = j
     for row in range(total):
         runs.run_of[row] = int(runs.hypothesis_best[row // n]) if runs.arrived[row] else 0
     policy.weigh(runs.after[:total], runs.arrived[:total], seen, runs.run_of[:total], actions, runs.logs[:total])
     for j in range(going):
-        resample(runs, runs.truths[j], hash_key(seed, 7, runs.truths[j]))
+        resample(runs, runs.truths[j], hash_key(seed, 7, runs.world[runs.truths[j]]))
     hypotheses, hopes = runs.hypotheses[: runs.n_runs], runs.hypotheses_alive[: runs.n_runs]
     some = False
     for r in range(runs.n_runs):

@@ -37,14 +37,14 @@ class Stepped(Record):
     """[3] how far apart neighbours on the axes are in a table."""
 
 
-def estimate(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
-    """On the grid: `plans` [points, K] with their `first` actions, and `q` [points, A]. visited [n, dim]: states to judge plans by."""
-    points, actions, n = int(np.prod(grid.size) * np.prod(grid.count)), model.n_actions, draws(model, visited)
+def step_grid(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> Stepped:
+    """Every point of the grid stepped with every action. visited [n, dim]: states on walks."""
+    points, n = int(np.prod(grid.size) * np.prod(grid.count)), draws(model, visited)
     stepped = Stepped(
-        rewards=np.zeros((points, actions)),
-        blocked=np.zeros((points, actions), dtype=np.bool_),
-        rows=np.zeros((points, actions, n), dtype=np.int64),
-        beyond=np.zeros((points, actions, n, MOST_AXES)),
+        rewards=np.zeros((points, model.n_actions)),
+        blocked=np.zeros((points, model.n_actions), dtype=np.bool_),
+        rows=np.zeros((points, model.n_actions, n), dtype=np.int64),
+        beyond=np.zeros((points, model.n_actions, n, MOST_AXES)),
         strides=np.array([grid.size[1] * grid.size[2], grid.size[2], 1], dtype=np.int64),
     )
     tell(f"stepping {points} grid points")
@@ -52,15 +52,30 @@ def estimate(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], 
     alive, room = np.ones(points, np.bool_), (np.zeros_like(states), np.zeros(points), np.zeros(points, np.bool_))
     _set_points(grid, states)
     batch(model).inspect(states, alive, np.zeros(0, np.bool_))
-    actions = np.arange(actions, dtype=np.float64)[:, None].copy()
+    actions = np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
     _step_all(batch(model).simulator, grid, states, alive, actions, stepped, stream(0, "grid").bits(62), np.arange(points), *room)
-    small = 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
+    return stepped
+
+
+def _small(stepped: Stepped) -> float:
+    return 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
+
+
+def estimate_values(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+    """On the grid: `q` [points, A] of the fully observable problem."""
+    stepped = step_grid(model, grid, visited, tell)
     tell("iterating values")
-    q = np.zeros((points, model.n_actions))
-    _iterate(stepped, model.discount, small, np.zeros(points), q)
+    q = np.zeros(stepped.rewards.shape)
+    _iterate(stepped, model.discount, _small(stepped), np.zeros(len(q)), q)
+    return {"q": np.where(stepped.blocked, ILLEGAL, q)}
+
+
+def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+    """On the grid: `plans` [points, K] with their `first` actions; `visited` are the states to judge them by."""
+    stepped = step_grid(model, grid, visited, tell)
     tell("iterating plans")
-    plans, first = _plans(model, grid, visited, stepped, small)
-    return {"plans": plans, "first": np.array(first), "q": np.where(stepped.blocked, ILLEGAL, q)}
+    plans, first = _plans(model, grid, visited, stepped, _small(stepped))
+    return {"plans": plans, "first": np.array(first)}
 
 
 def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -177,10 +192,11 @@ def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -
 
 @kernel
 def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: Any) -> None:
-    """Sweep Q [points, A] in place until the values change by less than `small`, 1000 times at most."""
-    for _ in range(1000):
+    """Sweep Q [points, A] in place, forth and back in turn, until the values change by less than `small`, 1000 times at most."""
+    for turn in range(1000):
         change = 0.0
-        for point in range(len(q)):
+        for i in range(len(q)):
+            point = i if turn % 2 == 0 else len(q) - 1 - i
             best = -np.inf
             for a in range(q.shape[1]):
                 q[point, a] = _ahead(stepped, discount, values, point, a)

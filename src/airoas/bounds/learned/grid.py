@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.walks import is_random, walk
+from airoas.bounds.learned.walks import is_random, typical_steps, walk
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.rng import stream
@@ -16,8 +16,9 @@ DRAWS = 8
 """Of a step that is random."""
 MOST_PLANS = 16
 _WALKS = 500
-_MOST_POINTS = (1, 2001, 401, 61)  # along an axis, by the number of continuous axes
-_STEPS = 600_000  # simulated, over points, actions and draws
+_MOST_POINTS = 2001  # along an axis
+_FINE = 64.0  # points to a typical step along an axis, where there is room for so many
+_STEPS = 2_000_000  # simulated, over points, actions and draws
 _NUMBERS = 4_000_000  # of the tables
 
 
@@ -63,11 +64,11 @@ def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
     if len(floats) > MOST_AXES:
         return None
     room = min(_STEPS / (model.n_actions * draws(model, visited)), _NUMBERS / (model.n_actions + MOST_PLANS)) / blocks
-    points = min(_MOST_POINTS[len(floats)], int(room ** (1.0 / max(1, len(floats))))) if room >= 1.0 else 0
-    if points < (11 if floats else 1):
+    sizes = _sizes((high - low)[floats], typical_steps(model, visited)[floats], room)
+    if sizes is None:
         return None
     padding = [0] * (MOST_AXES - len(floats))
-    size = np.array([points] * len(floats) + [1] * len(padding), dtype=np.int64)
+    size = np.array([*sizes, *[1] * len(padding)], dtype=np.int64)
     spacing = np.where(size > 1, (high - low)[floats + padding] / np.maximum(size - 1, 1), 1.0)
     whole_axes = np.array(whole, dtype=np.int64)
     grid = Grid(
@@ -80,6 +81,20 @@ def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
         count=count[whole_axes],
     )
     return grid, visited
+
+
+def _sizes(lengths: np.ndarray, steps: np.ndarray, room: float) -> list[int] | None:
+    """How many points along each axis: as many to a step on all of them, as far as there is room; None where that is too coarse."""
+    if room < 1.0:
+        return None
+    needed = np.maximum(2.0, lengths / np.where(steps > 0.0, steps, lengths))  # points at one to a step
+    fine = _FINE
+    while fine > 0.25:
+        sizes = np.clip(np.ceil(fine * needed) + 1, 11, _MOST_POINTS)
+        if sizes.prod(dtype=np.float64) <= room:
+            return [int(size) for size in sizes]
+        fine *= 0.95
+    return None
 
 
 def draws(model: Any, visited: np.ndarray) -> int:

@@ -88,3 +88,18 @@ def is_random(model: Any, states: np.ndarray) -> bool:
         if any(not np.array_equal(first, second) for first, second in zip(*found, strict=True)):
             return True
     return False
+
+
+def typical_steps(model: Any, states: np.ndarray) -> np.ndarray:
+    """[dim] how far a step goes along each component, the median over those that change it; 0 where none does."""
+    some = states[:: max(1, len(states) // _CHECKED)].copy()
+    n, functions = len(some), batch(model)
+    alive, allowed, arrived = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    moved: list[np.ndarray] = []
+    for a in range(model.n_actions):
+        after, action = some.copy(), model.row("action", a)
+        functions.permits(some, alive, action, allowed)
+        functions.step(some, allowed, action, a, np.arange(n), after, np.zeros(n), arrived)
+        moved.append(np.abs(after - some))
+    changes = np.concatenate(moved)
+    return np.array([np.median(column[column > 1e-9]) if (column > 1e-9).any() else 0.0 for column in changes.T])

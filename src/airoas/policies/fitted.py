@@ -1,0 +1,270 @@
+"""A belief policy learned from the simulator alone: fitted Q iteration (Ernst et al., 2005) over particle beliefs, as a correction of
+QMDP.
+
+Q(b, a) = q_a(b) + D_a(phi(b)), where q is QMDP and D <= 0, since no policy earns what seeing the state would. Beliefs come from walks
+of the policy learned so far, of QMDP and of repeated actions; at each of them every action is tried once. What is learned is how much
+of QMDP's promise is lost: where a belief is certain nothing is, and the policy acts by QMDP exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
+from airoas.compiler.kernels import Record, kernel
+from airoas.policies.belief_mdp import (
+    Policy,
+    Runs,
+    advance,
+    best_of,
+    choose_actions,
+    correct,
+    make_runs,
+    n_features,
+    score,
+    set_runs,
+)
+from airoas.rng import hash_key, new_stream, stream
+
+PARTICLES = 100
+WALKS = 64
+BELIEFS = 6000
+"""Of a round."""
+FEWEST = 10
+"""Beliefs in a leaf."""
+_GROWINGS, _SWEEPS = 3, 50
+_KEEP = 0.3  # of the beliefs on a walk
+_POLICY, _QMDP = 0.5, 0.7  # up to here the policy, up to here QMDP, then bursts of one action
+
+
+class Experience(Record):
+    """n beliefs, at each of which every action was tried once."""
+
+    features: Any
+    """[n, F]"""
+    q: Any
+    """[n, A]"""
+    legal: Any
+    """[n, A]"""
+    rewards: Any
+    """[n, A] means over the particles."""
+    later_features: Any
+    """[n A, F]"""
+    later_q: Any
+    """[n A, A] -1e30 where illegal."""
+    ended: Any
+    """[n A] whether the truth reached a terminal state."""
+    count: int
+
+
+def make_experience(policy: Policy, beliefs: int) -> Experience:
+    actions, features = len(policy.actions), n_features(policy)
+    return Experience(
+        features=np.zeros((beliefs, features)),
+        q=np.zeros((beliefs, actions)),
+        legal=np.zeros((beliefs, actions), np.bool_),
+        rewards=np.zeros((beliefs, actions)),
+        later_features=np.zeros((beliefs * actions, features)),
+        later_q=np.zeros((beliefs * actions, actions)),
+        ended=np.zeros(beliefs * actions, np.bool_),
+        count=0,
+    )
+
+
+class Walkers(Record):
+    """What the walkers do."""
+
+    burst: Any
+    """[R] the action that is repeated."""
+    left: Any
+    """[R] how often it is repeated yet."""
+    way: Any
+    """[R] how the walker chooses its actions."""
+    stored: Any
+    """[R] whose beliefs are kept."""
+    before: Any
+    """[R N, .] particles before a step."""
+
+
+@kernel
+def collect(
+    policy: Policy,
+    walking: Runs,
+    walkers: Walkers,
+    trying: Runs,
+    experience: Experience,
+    initial: Any,
+    weights: Any,
+    horizon: int,
+    keep: float,
+    seed: int,
+) -> None:
+    """Fill the experience with beliefs on walks from an initial belief."""
+    walk, own, actions = 0, new_stream(), len(policy.actions)
+    n = walking.n_particles
+    while experience.count < len(experience.features):
+        walk += 1
+        set_runs(walking, initial, weights, hash_key(seed, walk, 0))
+        for r in range(walking.n_runs):
+            own.reseed(hash_key(seed, walk, 1), r, 0)
+            walkers.way[r] = own.uniform()
+            walkers.left[r] = 0
+        for t in range(horizon):
+            key = hash_key(seed, walk, 2 + t)
+            choose_actions(policy, walking, t, hash_key(key, 0, 0))
+            live = 0
+            for r in range(walking.n_runs):
+                own.reseed(key, 1, r)
+                if walking.chosen_action[r] < 0:
+                    continue
+                live += 1
+                if own.uniform() < keep and experience.count < len(experience.features):
+                    store(policy, walking, r, trying, experience, hash_key(key, 2, r))
+                walking.chosen_action[r] = behave(policy, walking, walkers, r, own)
+            if live == 0 or experience.count == len(experience.features):
+                break
+            total = walking.n_runs * n
+            for r in range(walking.n_runs):
+                a = max(0, walking.chosen_action[r])
+                for row in range(r * n, r * n + n):
+                    for k in range(policy.actions.shape[1]):
+                        walking.row_actions[row, k] = policy.actions[a, k]
+            for row in range(total):
+                for k in range(walking.states.shape[1]):
+                    walkers.before[row, k] = walking.states[row, k]
+            advance(policy, walking, 0.0, hash_key(key, 3, 0))
+            for r in range(walking.n_runs):
+                if not walking.alive[r * n]:  # an early end would hide where other actions lead
+                    for row in range(r * n, r * n + n):
+                        walking.alive[row] = True
+                        for k in range(walking.states.shape[1]):
+                            walking.states[row, k] = walkers.before[row, k]
+                    walkers.left[r] = 0
+
+
+def behave(policy: Policy, walking: Runs, walkers: Walkers, r: int, rng: Any) -> int:
+    """The action of a walker."""
+    if walkers.left[r] > 0:
+        walkers.left[r] -= 1
+        if walking.legal[r, walkers.burst[r]]:
+            return int(walkers.burst[r])
+    if rng.uniform() < 0.1:
+        walkers.way[r] = rng.uniform()
+    if walkers.way[r] < _POLICY:
+        return int(walking.chosen_action[r])
+    if walkers.way[r] < _QMDP:
+        best, at = 0, len(walking.features[r]) - 2 - len(policy.actions)
+        for a in range(1, len(policy.actions)):
+            if walking.features[r, at + a] > walking.features[r, at + best]:
+                best = a
+        return best
+    walkers.burst[r] = rng.integer(len(policy.actions))
+    walkers.left[r] = rng.integer(16)
+    return int(walkers.burst[r]) if walking.legal[r, walkers.burst[r]] else int(walking.chosen_action[r])
+
+
+def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Experience, seed: int) -> None:
+    """Keep a belief, and try every action in it once."""
+    i, actions, n = experience.count, len(policy.actions), walking.n_particles
+    experience.count = i + 1
+    for f in range(experience.features.shape[1]):
+        experience.features[i, f] = walking.features[r, f]
+    at = experience.features.shape[1] - 2 - actions
+    for a in range(actions):
+        experience.legal[i, a] = walking.legal[r, a]
+        experience.q[i, a] = walking.features[r, at + a] + walking.features[r, at + actions] if walking.legal[r, a] else -1e30
+    own = new_stream()
+    trying.n_runs = actions
+    for a in range(actions):
+        own.reseed(seed, 0, a)
+        truth = own.integer(n)
+        for j in range(n):
+            source = r * n + (j + truth) % n
+            for k in range(walking.states.shape[1]):
+                trying.states[a * n + j, k] = walking.states[source, k]
+            trying.alive[a * n + j] = walking.alive[source] and walking.legal[r, a]
+            for k in range(policy.actions.shape[1]):
+                trying.row_actions[a * n + j, k] = policy.actions[a, k]
+            trying.numbers[a * n + j] = a * n + j
+        trying.chosen_action[a] = a if walking.legal[r, a] and trying.alive[a * n] else -1
+        trying.kind[a], trying.world[a], trying.hypotheses_alive[a] = 0, a, False
+    advance(policy, trying, 0.0, hash_key(seed, 1, 0))
+    for a in range(actions):
+        total = 0.0
+        for j in range(n):
+            total += trying.rewards[a * n + j]
+        experience.rewards[i, a] = total / n
+        experience.ended[i * actions + a] = not trying.alive[a * n]
+    score(policy, trying, hash_key(seed, 2, 0))
+    for a in range(actions):
+        row = i * actions + a
+        for f in range(experience.features.shape[1]):
+            experience.later_features[row, f] = trying.features[a, f]
+        for b in range(actions):
+            experience.later_q[row, b] = trying.q[a, b]
+
+
+@kernel
+def sweep(experience: Experience, n: int, discount: float, values: Any, leaves: Any, targets: Any) -> float:
+    """targets [n, A] = min(0, R + gamma max_a' [q_a'(b') + D_a'(phi(b'))] - q_a(b)) for the D of some leaves' values; the largest
+    change."""
+    actions, change = targets.shape[1], 0.0
+    for i in range(n):
+        for a in range(actions):
+            if not experience.legal[i, a]:
+                continue
+            row, best = i * actions + a, -math.inf
+            if experience.ended[row]:
+                best = 0.0
+            else:
+                for b in range(actions):
+                    value = experience.later_q[row, b]
+                    if value > -1e29:
+                        for tree in range(leaves.shape[1]):
+                            value += values[leaves[row, tree], b]
+                        best = max(best, value)
+            target = min(0.0, experience.rewards[i, a] + discount * best - experience.q[i, a])
+            change = max(change, abs(target - targets[i, a]))
+            targets[i, a] = target
+    return change
+
+
+def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
+    """The correction that the experience teaches."""
+    n, actions = experience.count, len(policy.actions)
+    features = np.ascontiguousarray(experience.features[:n])
+    later = np.ascontiguousarray(experience.later_features[: n * actions])
+    targets = np.zeros((n, actions))
+    discount = policy.simulator.discount
+    sweep(experience, n, discount, np.zeros((1, actions)), np.zeros((n * actions, 1), np.int64), targets)
+    small = 1e-3 * max(1e-12, float(np.abs(targets).max()))
+    for growing in range(_GROWINGS):
+        forest = grow(features, targets, FEWEST, stream(seed, "correction", growing))
+        own, after = np.zeros((n, TREES), np.int64), np.zeros((n * actions, TREES), np.int64)
+        find_leaves(forest, features, own)
+        find_leaves(forest, later, after)
+        counts = np.zeros(len(forest.cut))
+        for _ in range(_SWEEPS):
+            learn(forest, own, targets, counts)
+            if sweep(experience, n, discount, forest.values, after, targets) < small:
+                break
+    learn(forest, own, targets, counts)
+    return forest
+
+
+def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
+    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, len(policy.actions), particles)
+    walkers = Walkers(
+        burst=np.zeros(walks, np.int64),
+        left=np.zeros(walks, np.int64),
+        way=np.zeros(walks),
+        stored=np.zeros(walks, np.bool_),
+        before=np.zeros_like(walking.states),
+    )
+    return walking, walkers, trying
+
+
+__all__ = ["BELIEFS", "PARTICLES", "WALKS", "Experience", "best_of", "collect", "correct", "fit", "make_experience", "make_walkers"]

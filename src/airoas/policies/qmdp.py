@@ -1,0 +1,59 @@
+"""The base of every policy here: QMDP from whatever value of the fully observable problem the model allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds import find_bounds
+from airoas.bounds.learned.forest import Forest
+from airoas.bounds.learned.walks import walk
+from airoas.modelling.batch import batch
+from airoas.policies.belief_mdp import Policy
+from airoas.rng import stream
+
+SCORED = 24
+"""Particles that q is averaged over where each of them is simulated, and four times as many where it is looked up."""
+_MOST_BITS = 16
+_WIDE = 256  # a whole number that takes so many values may be bits in disguise
+
+
+def make_policy(model: Any, correction: Forest | None = None) -> Policy:
+    """QMDP, with a correction that was learned, for the particle-belief MDP."""
+    bounds = find_bounds(model, (0.0, "auto"))
+    functions, kinds = batch(model), model.shapes.state.kinds
+    visited = walk(model, 200, 4, 1.0, stream(0, "components"))
+    varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
+    return Policy(
+        simulator=functions.simulator,
+        observe=functions.observe,
+        weigh=functions.weigh,
+        value=bounds.evaluate,
+        by_action=bool(bounds.by_action),
+        column=1,
+        width=bounds.width,
+        actions=np.arange(model.n_actions, dtype=np.float64)[:, None].copy(),
+        components=np.array(varies, dtype=np.int64),
+        bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
+        correction=correction or no_correction(model.n_actions),
+        corrected=correction is not None,
+        scored=4 * SCORED if bounds.by_action else SCORED,
+    )
+
+
+def _bits(values: np.ndarray, kind: str) -> int:
+    most = int(values.max())
+    return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE <= most < 1 << _MOST_BITS else 0
+
+
+def no_correction(actions: int) -> Forest:
+    """A forest that says 0."""
+    return Forest(
+        roots=np.zeros(1, np.int64),
+        first=np.zeros(1, np.int64),
+        second=np.zeros(1, np.int64),
+        cut=np.zeros(1),
+        child=np.full(1, -1, np.int64),
+        values=np.zeros((1, actions)),
+    )
