@@ -66,7 +66,7 @@ def test_a_worker_killed_in_mid_run_costs_only_a_retry(scheduler: str, make_spec
             if len(rows) == 5 and victims:
                 os.kill(victims.pop(), signal.SIGKILL)
 
-        rows = bench(spec, tmp_path, lambda: Cluster(scheduler, 1), watch)
+        rows = bench(spec, tmp_path, lambda: Cluster(scheduler, 1), watch, full=True)
         assert not victims
         assert set(client.run(os.getpid).values()) != set(pids.values())  # the nanny has put another in its place
     assert not any("error" in row for row in rows.values())
