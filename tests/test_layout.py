@@ -21,6 +21,7 @@ LAYERS = """
     domains interop
     belief
     bounds
+    policies
     planners
     agent viz
     episode

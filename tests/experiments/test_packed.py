@@ -97,6 +97,18 @@ def test_a_folder_that_is_written_to_is_not_packed(folder: Path, capsys: pytest.
     assert (folder / EPISODES).exists() and not (folder / PACKED).exists()
 
 
+def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = latest(folder)
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert main(["pack", str(folder)]) == 1
+    assert "cannot be written (No space left on device). Mend that; nothing is lost." in capsys.readouterr().err
+    assert latest(folder) == rows
+
+
 HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another format": (lambda table: table.update(format="airoas episodes 1"), "it does not say 'airoas episodes 2'"),
     "no columns": (lambda table: table.update(columns=[]), "it has no columns"),

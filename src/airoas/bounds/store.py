@@ -40,6 +40,19 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
     return arrays
 
 
+def stored(model: Any, what: str) -> dict[str, np.ndarray] | None:
+    """The arrays that an earlier process kept; None where there are none."""
+    path = _path(model, what)
+    return _load(path) if path else None
+
+
+def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
+    """Keep arrays for later processes, whatever they cost."""
+    path = _path(model, what)
+    if path:
+        _save(path, arrays)
+
+
 def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The same for what millions of simulated steps teach. They run compiled also where a search is interpreted, for the same
     arrays; a model that cannot be compiled is simulated as it is."""

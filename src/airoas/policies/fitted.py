@@ -103,7 +103,7 @@ def collect(
     seed: int,
 ) -> None:
     """Fill the experience with beliefs on walks from an initial belief."""
-    walk, own, actions = 0, new_stream(), len(policy.actions)
+    walk, own = 0, new_stream()
     n = walking.n_particles
     while experience.count < len(experience.features):
         walk += 1

@@ -2,114 +2,127 @@
 
 Candidates are each action followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
 runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the rest gets
-more runs, until time or runs are used up.
+more runs, until time or rounds are used up (successive rejects).
 """
 
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from airoas.policies.belief_mdp import FORCED, HYPOTHESIS, Policy, Runs, make_runs, roll_out
+from airoas.compiler.clock import now
+from airoas.compiler.kernels import kernel
+from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, make_runs, roll_out, set_runs
 
 WORLDS = 8
 """Of the first round, for each candidate; each later round has twice as many."""
-BELIEVED = (1, 6, 15)
+BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Something to begin with."""
-
-    kind: int
-    action: int
-    hypothesis: int = -1
-    steps: int = 0
+SURE = 2.0
+"""Errors of a paired difference beyond which one candidate is better than another."""
+_TOGETHER = 128  # runs of one call
+_LOOKED_AT = 1000  # particles from which a policy chooses
 
 
 @dataclass
-class Valued:
-    """What rollouts say of a candidate."""
+class Candidate:
+    """Something to begin with, and what came of it in each world."""
 
-    candidate: Candidate
-    returns: list[float]
+    action: int
+    hypothesis: int = -1
+    """Number of the state that is taken for the truth; -1 for none."""
+    steps: int = 0
+    returns: list[float] = field(default_factory=list)
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.returns)) if self.returns else -math.inf
 
+    def gain_over(self, other: Candidate) -> tuple[float, float]:
+        """Mean of the paired differences to another, and its error; the error is inf where there are too few pairs."""
+        n = min(len(self.returns), len(other.returns))
+        if n < 2:
+            return 0.0, math.inf
+        gaps = np.subtract(self.returns[:n], other.returns[:n])
+        return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(n)) + 1e-12
+
 
 class Rollouts:
-    """Room for rollouts of a policy on a model."""
+    """A policy, and room for its runs."""
 
-    def __init__(self, model: Any, policy: Policy, particles: int = 100, together: int = 128) -> None:
-        self.model, self.policy = model, policy
-        self.runs: Runs = make_runs(model, policy, together, particles)
-        self.together = together
+    def __init__(self, model: Any, policy: Policy, particles: int = 100) -> None:
+        self.policy = policy
+        self._runs: Runs = make_runs(model, policy, _TOGETHER, particles)
+        self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
+        self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
 
-    def value(
+    def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
+        """The policy's own action, its value, and what knowing the state would be worth."""
+        one = self._one
+        one.kind[0] = FOLLOW
+        action = int(_choose(self.policy, one, states, weights, seed))
+        return action, float(one.q[0, action]), float(one.features[0, -1])
+
+    def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
+        """The best action if this were the state."""
+        one = self._one
+        one.kind[0], one.steps[0], one.hypotheses_alive[0] = HYPOTHESIS, 1, True
+        one.hypotheses[0] = hypothesis
+        return int(_choose(self.policy, one, states, weights, seed))
+
+    def compare(
         self,
+        candidates: list[Candidate],
+        hypotheses: np.ndarray,
         states: np.ndarray,
         weights: np.ndarray,
-        candidates: list[Candidate],
-        horizon: int,
         seed: int,
-        deadline: float = math.inf,
-        rounds: int = 4,
-        hypotheses: np.ndarray | None = None,
-    ) -> list[Valued]:
-        """What each candidate earns."""
-        valued = [Valued(candidate, []) for candidate in candidates]
-        left, worlds, world = list(range(len(valued))), WORLDS, 0
+        deadline: float,
+        rounds: int,
+    ) -> int:
+        """Fill in the candidates' returns; how many runs were made."""
+        left, world, worlds, made = list(candidates), 0, WORLDS, 0
+        self._runs.deadline = deadline
         for _ in range(rounds):
-            pairs = [(c, world + w) for w in range(worlds) for c in left]
-            for begin in range(0, len(pairs), self.together):
-                if not self._run(states, weights, pairs[begin : begin + self.together], candidates, horizon, seed, deadline, hypotheses, valued):
-                    return self._paired(valued)
-            world += worlds
-            worlds *= 2
-            left = _still_good(valued, left)
-            if len(left) == 1 or time.perf_counter() >= deadline:
+            pairs = [(candidate, world + w) for w in range(worlds) for candidate in left]
+            for begin in range(0, len(pairs), _TOGETHER):
+                some = pairs[begin : begin + _TOGETHER]
+                if not self._run(some, hypotheses, states, weights, seed):
+                    return made
+                made += len(some)
+            world, worlds = world + worlds, 2 * worlds
+            best = max(left, key=lambda candidate: candidate.mean)
+            left = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
+            if len(left) == 1 or now() >= deadline:
                 break
-        return valued
+        return made
 
-    def _run(self, states, weights, pairs, candidates, horizon, seed, deadline, hypotheses, valued) -> bool:  # type: ignore[no-untyped-def]
-        runs = self.runs
+    def _run(self, pairs: list[tuple[Candidate, int]], hypotheses: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> bool:
+        runs = self._runs
         runs.n_runs = len(pairs)
-        runs.deadline = deadline
-        for r, (c, world) in enumerate(pairs):
-            candidate = candidates[c]
-            runs.kind[r], runs.first[r], runs.steps[r], runs.world[r] = candidate.kind, candidate.action, candidate.steps, world
-            runs.hypotheses_alive[r] = candidate.kind == HYPOTHESIS
-            if candidate.kind == HYPOTHESIS:
+        for r, (candidate, world) in enumerate(pairs):
+            believes = candidate.hypothesis >= 0
+            runs.kind[r], runs.first[r] = HYPOTHESIS if believes else FORCED, max(0, candidate.action)
+            runs.steps[r], runs.world[r], runs.hypotheses_alive[r] = candidate.steps, world, believes
+            if believes:
                 runs.hypotheses[r] = hypotheses[candidate.hypothesis]
-        if not roll_out(self.policy, runs, states, weights, horizon, seed):
+        if not roll_out(self.policy, runs, states, weights, self.horizon, seed):
             return False
-        for r, (c, _) in enumerate(pairs):
-            valued[c].returns.append(float(runs.returns[r]))
+        for r, (candidate, _) in enumerate(pairs):
+            candidate.returns.append(float(runs.returns[r]))
         return True
 
-    def _paired(self, valued: list[Valued]) -> list[Valued]:
-        return valued
+
+def _may_be_better(candidate: Candidate, best: Candidate) -> bool:
+    gain, error = candidate.gain_over(best)
+    return gain + SURE * error >= 0.0
 
 
-def _still_good(valued: list[Valued], left: list[int]) -> list[int]:
-    """Those that may be the best yet: within two errors of the paired difference to the best."""
-    best = max(left, key=lambda c: valued[c].mean)
-    kept = []
-    for c in left:
-        n = min(len(valued[c].returns), len(valued[best].returns))
-        gap = np.array(valued[best].returns[:n]) - np.array(valued[c].returns[:n])
-        if c == best or gap.mean() <= 2.0 * gap.std(ddof=1) / math.sqrt(n) + 1e-12:
-            kept.append(c)
-    return kept
-
-
-def forced(allowed: np.ndarray) -> list[Candidate]:
-    """Every legal action, then the policy."""
-    return [Candidate(FORCED, int(a)) for a in np.flatnonzero(allowed)]
+@kernel
+def _choose(policy: Policy, runs: Runs, states: Any, weights: Any, seed: int) -> int:
+    set_runs(runs, states, weights, seed)
+    choose_actions(policy, runs, 0, seed)
+    return int(runs.chosen_action[0])

@@ -28,7 +28,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ from airoas.rng import Rng, stream
 log = logging.getLogger(__name__)
 EVERY = 10.0
 """Seconds between lines on how far it has come."""
+SAVE_EVERY = 60.0
 
 
 class _Adjusting:
@@ -84,18 +85,22 @@ def adjusted_return(model: Any, known: ValueFunction, row: Row) -> float:
     return total - float(model.discount**episode.steps) * known.value(last)
 
 
-def adjust_rows(rows: Iterable[Row]) -> list[str]:
-    """Give `adjusted` to the finished rows that do not have it; sentences on those that cannot have it."""
+def adjust_rows(rows: Iterable[Row], save: Callable[[], None] = lambda: None) -> list[str]:
+    """Give `adjusted` to the finished rows that do not have it; sentences on those that cannot have it. `save` is called now and
+    then."""
     wanted = sorted((row for row in rows if "error" not in row and "adjusted" not in row), key=_model_key)
     problems: dict[str, int] = {}
-    logged = time.monotonic()
+    logged = saved = time.monotonic()
     for i, (row, problem) in enumerate(zip(wanted, _adjusted_one_by_one(wanted), strict=True)):
         if problem:
             sentence = f"{Path(row['domain']).name}: {problem}"
             problems[sentence] = problems.get(sentence, 0) + 1
         if time.monotonic() - logged > EVERY:
-            logged = time.monotonic()
+            logged = saved = time.monotonic()
             log.info("adjusted returns: %d of %d episodes", i + 1, len(wanted))
+        if time.monotonic() - saved > SAVE_EVERY:
+            save()
+            saved = time.monotonic()
     return [f"No adjusted return for {count} episodes of {sentence}" for sentence, count in problems.items()]
 
 
@@ -147,7 +152,7 @@ def adjusted_folder(folder: Path) -> tuple[dict[str, Row], list[str]]:
         rows = latest(folder)
         before = sum("adjusted" in row for row in rows.values())
         try:
-            remarks = adjust_rows(rows.values())
+            remarks = adjust_rows(rows.values(), lambda: rewrite(folder, rows.values()))
         finally:  # where it is stopped, what is done is not lost
             if sum("adjusted" in row for row in rows.values()) > before:
                 rewrite(folder, rows.values())

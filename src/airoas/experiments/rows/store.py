@@ -154,10 +154,7 @@ def pack_folder(folder: Path, keep: Iterable[str] = ()) -> int:
 
 def write_packed(folder: Path, rows: Iterable[Row]) -> None:
     """Put packed rows in place of what a folder has. Whoever calls it holds the lock."""
-    part = folder / f"{PACKED}.part"
-    part.write_bytes(pack(rows))
-    part.replace(folder / PACKED)
-    (folder / EPISODES).unlink(missing_ok=True)
+    _put(folder, PACKED, pack(rows), EPISODES)
 
 
 def rewrite(folder: Path, rows: Iterable[Row]) -> None:
@@ -165,10 +162,19 @@ def rewrite(folder: Path, rows: Iterable[Row]) -> None:
     if not (folder / EPISODES).exists():
         write_packed(folder, rows)
         return
-    lines, part = Lines(), folder / f"{EPISODES}.part"
-    part.write_bytes(b"".join(_encoded(lines, row) for row in rows))
-    part.replace(folder / EPISODES)
-    (folder / PACKED).unlink(missing_ok=True)
+    lines = Lines()
+    _put(folder, EPISODES, b"".join(_encoded(lines, row) for row in rows), PACKED)
+
+
+def _put(folder: Path, name: str, content: bytes, instead_of: str) -> None:
+    """Write a file, as a whole or not at all, and only then delete the other."""
+    part = folder / f"{name}.part"
+    try:
+        part.write_bytes(content)
+        part.replace(folder / name)
+        (folder / instead_of).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoredDataError(f"{folder / name} cannot be written ({error.strerror})", "mend that; nothing is lost.") from None
 
 
 def latest(folder: Path) -> dict[str, Row]:
