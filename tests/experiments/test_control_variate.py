@@ -96,7 +96,7 @@ def test_q_is_the_mean_of_what_may_follow(make: Callable[[Any], ValueFunction], 
             for s2, p, reward in outcomes(model, model.from_row("state", row), action):
                 total += weight * p * reward
                 arrived[s2] = arrived.get(s2, 0.0) + weight * p
-        live = {s2: mass for s2, mass in arrived.items() if not model.is_terminal(s2)}
+        live = {s2: mass for s2, mass in arrived.items() if mass > 0.0 and not model.is_terminal(s2)}
         rng = airoas.stream(3, "observations")
         for o in {model.observe(s2, action, rng) for s2 in live for _ in range(8)}:
             probability = sum(mass * math.exp(model.obs_logpdf(o, s2, action)) for s2, mass in live.items())
