@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test laws lint bench docs pictures wheel clean
+.PHONY: run test laws lint bench docs pages pictures wheel clean
 run: $(READY)
 	$(BIN)/airoas run light-dark-1.0 airoas --seconds 0.1 --episodes 10 --seed 0
 
@@ -27,8 +27,13 @@ bench: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
+# what is made in docs/ and README: from the rows under results/, and from the data of a study of annealing
+pages: $(READY)
+	$(BIN)/python -m tools.results_page
+	$(BIN)/python -m tools.annealing_page
+
 pictures: $(READY)
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m tools.pictures
 
 wheel: $(READY)
 	$(BIN)/python -m build

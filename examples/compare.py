@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from airoas.experiments.analysis.render import render
-from airoas.experiments.analysis.table import differences, sheets
+from airoas.experiments.analysis.table import differences, tables
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Pool
 from airoas.experiments.spec.reading import parse
@@ -24,11 +24,11 @@ def main():
     text = Path(__file__).with_name("compare.toml").read_text(encoding="utf-8")
     spec = parse(text.replace("episodes = 100", f"episodes = {options.episodes}"), "compare.toml")
     rows = bench(spec, options.out, lambda: Pool(options.jobs))
-    print(render(sheets(spec, rows), "text"))
-    for found in differences(spec, rows):
-        settled = found["p_holm"] is not None and found["p_holm"] < 0.05
-        verdict = "not settled" if not settled else "ahead" if found["mean"] > 0 else "behind"
-        print(f"{found['first']} against {found['second']}: {verdict} after {found['pairs']} pairs")
+    print(render(tables(spec, rows), "text"))
+    for difference in differences(spec, rows):
+        settled = difference.p_holm < 0.05
+        verdict = "not settled" if not settled else "ahead" if difference.mean > 0 else "behind"
+        print(f"{difference.first} against {difference.second}: {verdict} after {difference.pairs} pairs")
 
 
 if __name__ == "__main__":

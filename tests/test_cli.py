@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -240,7 +241,6 @@ def test_list_names_domains_and_planners(capsys: pytest.CaptureFixture[str]) -> 
     assert "rock-sample-11-11" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("default")
 def test_run_says_where_there_was_no_time_to_search(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--episodes", "1", "--max-steps", "2", "--json"]
     assert main(["run", "tiger", "adaops", "--seconds", "1e-9", *options]) == 0
@@ -313,3 +313,29 @@ def test_check_of_a_shipped_domain(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert captured.out == "Tiger: no errors.\n"
     assert captured.err == ""
+
+
+def test_the_library_logs_and_the_command_line_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Once for each line, however often a command ran before; a program's own logging is as it was."""
+    log = logging.getLogger("airoas")
+    before = (log.level, log.propagate, list(log.handlers))
+    for _ in range(2):
+        assert main(["run", "tiger", "random", "--episodes", "1", "--max-steps", "2", "--iterations", "5"]) == 0
+        assert capsys.readouterr().err == "airoas: the random planner decides at once: --iterations has no effect\n"
+    assert (log.level, log.propagate, list(log.handlers)) == before
+
+
+def test_notices_reach_a_program_through_logging(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from airoas.experiments.rows.store import Store
+    from airoas.experiments.run.bench import bench
+    from airoas.experiments.run.pool import Inline
+    from airoas.experiments.spec.reading import parse
+
+    text = "domains = ['tiger']\nepisodes = {}\nmax_steps = 2\n[planners.random]\n"
+    (row,) = bench(parse(text.format(1)), tmp_path, Inline).values()
+    with Store(tmp_path) as store:
+        store.append({**row, "version": "0.0.1"})
+    bench(parse(text.format(2)), tmp_path, Inline)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("airoas.experiments.run.bench", "WARNING")
+    assert f"{tmp_path} has episodes of airoas 0.0.1, " in record.getMessage()

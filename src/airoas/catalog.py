@@ -1,4 +1,4 @@
-"""Names to things: the shipped domains and planners, and models in a user's own file."""
+"""Names to things: the shipped domains and planners, and models, planners and filters in a user's own file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EPISODES_PER_MAP = 10
 
 def _domain(module: str, make: str, *arguments: Any, **fields: Any) -> Callable[[int], Any]:
     """A maker of models that takes the episode's seed and gives the same model for each."""
-    made = functools.cache(lambda: getattr(importlib.import_module(f"airoas.domains.{module}"), make)(*arguments, **fields))
-    return lambda seed: made()
+    cached = functools.cache(lambda: getattr(importlib.import_module(f"airoas.domains.{module}"), make)(*arguments, **fields))
+    return lambda seed: cached()
 
 
 def _family(module: str, make: str, *arguments: Any) -> Callable[[int], Any]:
     """A maker of models that draws one map for every ten seeds."""
-    made = functools.lru_cache(8)(lambda number: getattr(importlib.import_module(f"airoas.domains.{module}"), make)(*arguments, number))
-    return lambda seed: made(seed // EPISODES_PER_MAP)
+    cached = functools.lru_cache(8)(lambda number: getattr(importlib.import_module(f"airoas.domains.{module}"), make)(*arguments, number))
+    return lambda seed: cached(seed // EPISODES_PER_MAP)
 
 
 STRANGERS = {
@@ -165,9 +165,9 @@ def _one_line(error: BaseException) -> str:
 
 def load_model(path: str, name: str) -> Any:
     """An instance of the model `name` in a file."""
-    found = load_class(path, name)
+    model_class = load_class(path, name)
     try:
-        model = found() if isinstance(found, type) and issubclass(found, Model) else found
+        model = model_class() if isinstance(model_class, type) and issubclass(model_class, Model) else model_class
     except AiroasError:
         raise
     except Exception as error:
@@ -191,6 +191,21 @@ def planner_class(reference: str) -> Any:
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and callable(getattr(kind, "plan", None))):
         raise OptionError(f"{reference} is no planner", "write a frozen dataclass of options with plan(self, model, belief, rng).")
     return kind
+
+
+def find_filter(reference: str) -> Any:
+    """What `simulate` takes as `filter`: the name of a filter as it is, `file.py:Filter` as an instance."""
+    path, separator, name = reference.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        return reference
+    filter_class = load_class(path, name)
+    try:
+        return filter_class() if isinstance(filter_class, type) else filter_class
+    except AiroasError:
+        raise
+    except Exception as error:
+        problem = f"{name}() raises {type(error).__name__}: {_one_line(error)}"
+        raise OptionError(problem, "a filter is made without arguments.", where=path) from None
 
 
 def make_planner(name: str, options: dict[str, Any]) -> Any:

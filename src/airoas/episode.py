@@ -18,7 +18,7 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
-from airoas.tables import Sheet, named, numbers
+from airoas.tables import TextTable, named, numbers
 from airoas.viz import pictures
 
 
@@ -111,17 +111,17 @@ class Episode:
         pictures.animate(self, path, seconds)
 
     def __str__(self) -> str:
-        return self.sheet().text(140)
+        return self.table().text(140)
 
     def _repr_html_(self) -> str:
-        return self.sheet().html()
+        return self.table().html()
 
-    def sheet(self) -> Sheet:
+    def table(self) -> TextTable:
         """A row for each step."""
         title = f"{self.model}, seed {self.seed}, {self.filter_name} filter, start {named(self.start)}"
         names = getattr(self.start, "_fields", ())
         of = f" of {', '.join(names)}" if names else ""
-        table = Sheet(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
+        table = TextTable(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
         for t, step in enumerate(self.trace):
             seen = (numbers(step.observation), f"{step.reward:g}", numbers(step.mean), numbers(step.std))
             table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))

@@ -1,4 +1,4 @@
-"""`Sheet`: a table of text, for a terminal and for a notebook or web page."""
+"""`TextTable`: a table of text, for a terminal and for a notebook or web page."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-_FIGURE = re.compile(r"[-+<\[(]?\s*(\d|nan|inf)")
+_NUMBER = re.compile(r"[-+<\[(]?\s*(\d|nan|inf)")
 
 
 @dataclass
-class Sheet:
+class TextTable:
     """A table of text. Whatever its cells hold is shown as it stands, never read as markup."""
 
     title: str
@@ -22,15 +22,15 @@ class Sheet:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def figures(self) -> list[bool]:
-        """[columns] whether a column holds figures, which stand to the right."""
-        cells = [[row[place] for row in self.rows if row[place].strip()] for place in range(len(self.columns))]
-        return [bool(column) and all(_FIGURE.match(cell) for cell in column) for column in cells]
+    def numeric(self) -> list[bool]:
+        """[columns] whether a column holds numbers, which stand to the right."""
+        cells = [[row[k] for row in self.rows if row[k].strip()] for k in range(len(self.columns))]
+        return [bool(column) and all(_NUMBER.match(cell) for cell in column) for column in cells]
 
-    def trimmed(self) -> Sheet:
+    def trimmed(self) -> TextTable:
         """The same without the columns in which every cell is empty."""
-        kept = [place for place in range(len(self.columns)) if any(row[place].strip() for row in self.rows)]
-        return Sheet(self.title, tuple(self.columns[k] for k in kept), [tuple(row[k] for k in kept) for row in self.rows], self.notes)
+        kept = [k for k in range(len(self.columns)) if any(row[k].strip() for row in self.rows)]
+        return TextTable(self.title, tuple(self.columns[k] for k in kept), [tuple(row[k] for k in kept) for row in self.rows], self.notes)
 
     def text(self, width: int | None = None) -> str:
         """For a terminal, as wide as that, or `width` characters."""
@@ -39,8 +39,8 @@ class Sheet:
         from rich.text import Text
 
         table = Table(title=Text(self.title) if self.title else None, title_justify="left")
-        for column, is_figure in zip(self.columns, self.figures, strict=True):
-            table.add_column(Text(column), justify="right" if is_figure else "left", overflow="fold")  # nothing is cut off
+        for column, is_numeric in zip(self.columns, self.numeric, strict=True):
+            table.add_column(Text(column), justify="right" if is_numeric else "left", overflow="fold")  # nothing is cut off
         for row in self.rows:
             table.add_row(*map(Text, row))
         text = io.StringIO()
@@ -54,7 +54,7 @@ class Sheet:
         """For a notebook or a page."""
 
         def line(tag: str, cells: tuple[str, ...]) -> str:
-            sides = ("right" if is_figure else "left" for is_figure in self.figures)
+            sides = ("right" if is_numeric else "left" for is_numeric in self.numeric)
             parts = (f'<{tag} style="text-align:{side}">{_spaced(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True))
             return f"<tr>{''.join(parts)}</tr>"
 
@@ -71,11 +71,11 @@ def _spaced(cell: str) -> str:
 
 
 def numbers(values: Any) -> str:
-    """A few figures side by side."""
+    """A few numbers side by side."""
     return " ".join(f"{float(x):.4g}" for x in values)
 
 
 def named(values: Any) -> str:
-    """Figures with the names of what they are, where the tuple has names."""
+    """Numbers with the names of what they are, where the tuple has names."""
     fields = getattr(values, "_fields", None)
     return ", ".join(f"{name} {float(x):.4g}" for name, x in zip(fields, values, strict=True)) if fields else numbers(values)

@@ -10,9 +10,9 @@ import pytest
 
 from airoas.cli import main
 from airoas.experiments.rows.slim import slim
-from airoas.experiments.run.play import REPEATED, Row
+from airoas.experiments.rows.types import EpisodeSpec, Row
 from airoas.experiments.run.pool import Inline, run
-from airoas.experiments.spec import reading
+from airoas.experiments.spec import building, reading
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
@@ -29,9 +29,9 @@ def test_every_command_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [
         shlex.split(line, comments=True)[1:] for kind, text in BLOCKS if kind == "console" for line in text.splitlines() if line[0] == "$"
     ]
-    assert {command[1] for command in commands} == {"bench", "table", "plot", "tune"}
+    assert {command[1] for command in commands} == {"bench", "table", "plot", "report", "tune"}
     offered = ""
-    for name in ("bench", "table", "plot", "tune", "replay", "pack"):
+    for name in ("bench", "table", "plot", "report", "tune", "replay", "pack"):
         with pytest.raises(SystemExit):
             main([name, "--help"])
         offered += capsys.readouterr().out
@@ -42,8 +42,8 @@ def test_every_command_is_one(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_key_is_one(tmp_path: Path) -> None:
     table = TEXT.partition("| key | where")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)", "".join(line.split("|")[1] for line in table.splitlines() if line.count("|") > 3)))
-    assert named - {"title", "figures"} <= set(reading.TOP)
-    assert set(reading.TOP) - {"name", "scale", "only", "folder"} <= named
+    assert named - {"title", "returns"} <= set(building.TOP)
+    assert set(building.TOP) - {"name", "scale", "only", "folder"} <= named
 
 
 def test_every_part_of_a_row_is_named() -> None:
@@ -57,4 +57,4 @@ def test_every_part_of_a_row_is_named() -> None:
 
     assert parts(slim(row)) <= set(re.findall(r"`(\w+)`", usual))
     assert parts(row) - parts(slim(row)) <= set(re.findall(r"`(\w+)`", full))
-    assert set(REPEATED) <= set(re.findall(r"`(\w+)`", usual))
+    assert set(EpisodeSpec.__annotations__) <= set(re.findall(r"`(\w+)`", usual))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_scripts import ROOT
 from test_table import THREE
 
 import airoas
@@ -23,6 +22,8 @@ from airoas.experiments.rows.store import EPISODES, PACKED, Lock, Store, latest,
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline
 from airoas.experiments.spec.cells import Spec
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_full_disk_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another format": (lambda table: table.update(format="airoas episodes 2"), "it does not say 'airoas episodes 1'"),
+    "another format": (lambda table: table.update(format="airoas episodes 1"), "it does not say 'airoas episodes 2'"),
     "no columns": (lambda table: table.update(columns=[]), "it has no columns"),
     "a column that is no list": (lambda table: table["columns"].update(steps=3), "it has no columns"),
     "a column too many": (lambda table: table["columns"].update(secret=[1] * 12), "a column 'secret' too many"),

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from airoas.experiments.rows.types import Row
 from airoas.experiments.run import pool
-from airoas.experiments.run.play import Row
 from airoas.experiments.run.pool import DEATHS, Inline, Pool, Runner, WorkerError, run
 from airoas.experiments.spec.cells import Spec
 

@@ -56,8 +56,8 @@ BAD = {
     "options for no domain": ("iterations = 5", "iterations = 5\non = { tiger = { iterations = 3 } }", "there is no key 'tiger'"),
     "parts that are none": ("episodes = 4", "parts = 3", "write [[parts]]"),
     "quick above 1": ("iterations = 5", "iterations = 5\n[quick]\nepisodes = 2", "at most 1"),
-    "figures of no domain": ("iterations = 5", "iterations = 5\n[reference.figures.tiger]\na = [1]", "there is no key 'tiger'"),
-    "figures that are none": ("iterations = 5", "iterations = 5\n[reference.figures.'tiny.py:Walk']\na = 1", "[mean]"),
+    "returns of no domain": ("iterations = 5", "iterations = 5\n[reference.returns.tiger]\na = [1]", "there is no key 'tiger'"),
+    "returns that are none": ("iterations = 5", "iterations = 5\n[reference.returns.'tiny.py:Walk']\na = 1", "[mean]"),
     "choose perhaps": ("episodes = 4", "choose = 'perhaps'", "true or false"),
     "bound in words": ('domains = ["tiny.py:Walk"]', "domains = { 'tiny.py:Walk' = { upper_bound = 'ten' } }", "give a number"),
 }

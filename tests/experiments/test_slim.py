@@ -12,8 +12,8 @@ import pytest
 from test_table import THREE, invented
 
 from airoas.experiments.analysis.render import render
-from airoas.experiments.analysis.summary import search_share
-from airoas.experiments.analysis.table import differences, figures, sheets
+from airoas.experiments.analysis.summary import search_rates
+from airoas.experiments.analysis.table import cell_summaries, differences, tables
 from airoas.experiments.rows.slim import MOVES, TIMED, slim
 from airoas.experiments.rows.store import EPISODES, Store, latest, pack_folder, read_rows
 from airoas.experiments.run.bench import bench
@@ -35,10 +35,10 @@ def test_rows_with_and_without_their_moves_make_the_same_tables(make_spec: Calla
     assert not any(set(row) & set(MOVES) or set(row["times"]) & set(TIMED) for row in rows.values())
     assert rows == {key: slim(row) for key, row in full.items()} == {key: slim(slim(row)) for key, row in full.items()}
     assert all(rows[key]["actions"] == row["actions"] for key, row in full.items())
-    without = [record | {"overshoot_ms_p99": None} for record in figures(spec, full)]  # no episode's percentile makes that of all
-    assert figures(spec, rows) == without != figures(spec, full)
+    kept, whole = ([one.to_dict() for one in cell_summaries(spec, each)] for each in (rows, full))
+    assert kept == [record | {"overshoot_ms_p99": None} for record in whole] != whole  # no episode's percentile makes that of all
     assert differences(spec, rows) == differences(spec, full)
-    assert render(sheets(spec, rows), "text") == render(sheets(spec, full), "text")
+    assert render(tables(spec, rows), "text") == render(tables(spec, full), "text")
     assert 5 * (tmp_path / "slim" / EPISODES).stat().st_size < (tmp_path / "full" / EPISODES).stat().st_size
 
 
@@ -47,8 +47,8 @@ def test_what_was_searched_is_counted_move_by_move_and_in_all_alike(make_spec: C
     moves = {"stops": ["deadline", "deadline", "gap", "deadline", "iterations", "terminal"], "trials": [0, 5, 0, 0, 15, 0]}
     rows = list(invented(make_spec(THREE), **moves).values())
     rows.append({"id": "x", "error": "lost", "times": {}})
-    assert search_share(rows) == search_share(map(slim, rows)) == (4.0, 0.4)
-    assert str(search_share([])) == str(search_share(invented(make_spec(THREE), stops=["done"] * 2).values())) == "(nan, nan)"
+    assert search_rates(rows) == search_rates(map(slim, rows)) == (4.0, 0.4)
+    assert str(search_rates([])) == str(search_rates(invented(make_spec(THREE), stops=["done"] * 2).values())) == "(nan, nan)"
 
 
 def test_moves_that_are_wanted_stay(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_lines_torn_anywhere_are_dropped_and_nothing_else(make_spec: Callable[..
 def test_actions_that_are_no_numbers_stay_what_they_are(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
     (row,) = bench(make_spec(episodes=1), tmp_path / "run", Inline).values()
     taken: list[list[Any]] = [[61] * 8, [62] * 8, [[0.25, -1.5]] * 8, ["north"] * 8]
-    for place, actions in enumerate(taken):
-        folder = tmp_path / str(place)
+    for number, actions in enumerate(taken):
+        folder = tmp_path / str(number)
         changed = row | {"actions": actions[: row["steps"]]}
         with Store(folder) as store:
             store.describe('title = "x"\n')

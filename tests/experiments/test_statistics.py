@@ -8,7 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from airoas.experiments.analysis.statistics import estimate, holm, holm_limits, incomplete_beta, student_quantile, student_tail
+from airoas.experiments.analysis.statistics import (
+    estimate,
+    holm,
+    holm_limits,
+    incomplete_beta,
+    less_published,
+    student_quantile,
+    student_tail,
+)
 
 # Two-sided 5 % points as printed in every table of Student's distribution.
 PRINTED = {1: 12.7062, 2: 4.3027, 3: 3.1824, 5: 2.5706, 10: 2.2281, 30: 2.0423, 120: 1.9799}
@@ -152,3 +160,14 @@ def test_p_values_are_uniform_where_there_is_nothing() -> None:
     p = np.sort([estimate(rng.normal(size=6)).p for _ in range(2000)])
     distance = np.max(np.abs(p - (np.arange(2000) + 0.5) / 2000))
     assert distance < 1.95 / math.sqrt(2000)  # Kolmogorov: false alarm 1e-3
+
+
+def test_both_errors_count_beside_a_published_mean() -> None:
+    known = estimate([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    gap, error, p = less_published(known, (4.0, 1.0))
+    assert (gap, error) == (1.0, pytest.approx(math.hypot(known.sem, 1.0)))
+    assert p == pytest.approx(math.erfc(gap / error / math.sqrt(2.0)))
+    assert less_published(known, (5.0 - 1.959964 * known.sem, None))[2] == pytest.approx(0.05, abs=1e-6)  # exact where no error is known
+    assert less_published(estimate([2.0, 2.0]), (2.0, None)) == (0.0, 0.0, 1.0)
+    assert less_published(estimate([2.0, 2.0]), (1.0, None))[2] == 0.0
+    assert math.isnan(less_published(estimate([]), (1.0, 0.5))[2])

@@ -1,4 +1,4 @@
-"""Tables and pictures of a folder: the right figures, the right comparisons, and what has to be said beside them."""
+"""Tables and pictures of a folder: the right numbers, the right comparisons, and what has to be said beside them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airoas.errors import OptionError
 from airoas.experiments.analysis.load import join
 from airoas.experiments.analysis.plot import draw
 from airoas.experiments.analysis.render import FORMATS, as_csv, escape, render
-from airoas.experiments.analysis.table import differences, figures, sheets
+from airoas.experiments.analysis.table import cell_summaries, differences, tables
 from airoas.experiments.rows.store import Store
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline
@@ -38,7 +38,7 @@ planner = 'tiny.py:Searching'
 iterations = 7
 [reference]
 title = "elsewhere"
-figures = { 'tiny.py:Walk' = { a = [1.5, 0.25], oracle = [6.0] } }
+returns = { 'tiny.py:Walk' = { a = [1.5, 0.25], oracle = [6.0] } }
 """
 
 
@@ -59,7 +59,7 @@ def invented(spec: Spec, seed: int = 0, **more: Any) -> dict[str, dict[str, Any]
                 "terminated": True,
                 "success": episode % 2 == 0,
                 "wrong_stop": episode % 4 == 1,
-                "rescues": 0,
+                "recoveries": 0,
                 "stops": ["deadline", "gap"],
                 "trials": [30, 0],
                 "times": {"plan": [0.01, 0.03], "overshoot": [0.0, 0.001], "update": [0.1, 0.1]},
@@ -67,31 +67,31 @@ def invented(spec: Spec, seed: int = 0, **more: Any) -> dict[str, dict[str, Any]
     return rows
 
 
-def test_figures_are_those_of_the_rows(make_spec: Callable[..., Spec]) -> None:
+def test_summaries_are_those_of_the_rows(make_spec: Callable[..., Spec]) -> None:
     spec = make_spec(THREE, episodes=40)
     rows = invented(spec)
-    records = figures(spec, rows)
-    assert [record["planner"] for record in records] == ["a", "b", "c"]
+    records = cell_summaries(spec, rows)
+    assert [record.planner for record in records] == ["a", "b", "c"]
     values = [rows[key]["discounted_return"] for key in spec.cells[1].ids]
-    assert records[1]["mean"] == pytest.approx(np.mean(values))
-    assert records[1]["sem"] == pytest.approx(np.std(values, ddof=1) / math.sqrt(40))
-    assert (records[0]["reference_mean"], records[0]["reference_sem"], records[1]["reference_mean"]) == (1.5, 0.25, None)
-    assert (records[0]["success"], records[0]["wrong_stop"]) == (0.5, 0.25)
-    assert records[0]["plan_seconds_mean"] == pytest.approx(0.02)
-    assert records[0]["overshoot_ms_max"] == pytest.approx(1.0)
-    assert (records[0]["trials_mean"], records[0]["unsearched"]) == (15.0, 0.0)  # bounds that meet at once are no lack of time
+    assert records[1].mean == pytest.approx(np.mean(values))
+    assert records[1].sem == pytest.approx(np.std(values, ddof=1) / math.sqrt(40))
+    assert (records[0].reference_mean, records[0].reference_sem, records[1].to_dict()["reference_mean"]) == (1.5, 0.25, None)
+    assert (records[0].success, records[0].wrong_stop) == (0.5, 0.25)
+    assert records[0].plan_seconds_mean == pytest.approx(0.02)
+    assert records[0].overshoot_ms_max == pytest.approx(1.0)
+    assert (records[0].trials_mean, records[0].unsearched) == (15.0, 0.0)  # bounds that meet at once are no lack of time
 
 
 def test_differences_are_paired_by_world(make_spec: Callable[..., Spec]) -> None:
     """Worlds differ by 5, planners by 1: unpaired it would drown, paired it is plain."""
     spec = make_spec(THREE, episodes=40)
     records = differences(spec, invented(spec))
-    assert [(record["first"], record["second"]) for record in records] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [(record.first, record.second) for record in records] == [("a", "b"), ("a", "c"), ("b", "c")]
     for record, truth in zip(records, (-1.0, -2.0, -1.0), strict=True):
-        assert record["pairs"] == 40
-        assert record["low"] < truth < record["high"]
-        assert record["sem"] < 0.2
-        assert record["p"] <= record["p_holm"] < 1e-4
+        assert record.pairs == 40
+        assert record.low < truth < record.high
+        assert record.sem < 0.2
+        assert record.p <= record.p_holm < 1e-4
 
 
 def test_failed_episodes_leave_their_pairs_out(make_spec: Callable[..., Spec]) -> None:
@@ -99,18 +99,18 @@ def test_failed_episodes_leave_their_pairs_out(make_spec: Callable[..., Spec]) -
     rows = invented(spec)
     for key in list(spec.cells[0].ids)[:3]:
         rows[key] = {"id": key, "error": "lost", "seed": 0, "map": None, "times": {}}
-    assert [record["pairs"] for record in differences(spec, rows)] == [7, 7, 10]
-    text = render(sheets(spec, rows), "text")
+    assert [record.pairs for record in differences(spec, rows)] == [7, 7, 10]
+    text = render(tables(spec, rows), "text")
     assert "3 episodes failed and are left out" in text
-    assert figures(spec, rows)[0]["failures"] == 3
+    assert cell_summaries(spec, rows)[0].failures == 3
 
 
 def test_a_baseline_and_an_axis_choose_the_comparisons(make_spec: Callable[..., Spec]) -> None:
     spec = make_spec(THREE, more="compare = 'b'")
-    assert [(r["first"], r["second"]) for r in differences(spec, invented(spec))] == [("b", "a"), ("b", "c")]
+    assert [(r.first, r.second) for r in differences(spec, invented(spec))] == [("b", "a"), ("b", "c")]
     varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { kind = ['plain', 'fancy'], iterations = [5, 10] }\n"
     spec = make_spec(varied, more="compare = 'kind'")
-    found = [(r["first"], r["second"]) for r in differences(spec, invented(spec))]
+    found = [(r.first, r.second) for r in differences(spec, invented(spec))]
     assert found == [(f"a kind=fancy iterations={n}", f"a kind=plain iterations={n}") for n in (5, 10)]
     both = make_spec(varied, more="compare = ['kind', 'iterations']")
     assert len(differences(both, invented(both))) == 4
@@ -120,7 +120,7 @@ def test_what_has_to_be_said_is_said(make_spec: Callable[..., Spec]) -> None:
     spec = make_spec(THREE, episodes=20, scale="0.5", more="note = 'a note'")
     rows = invented(spec)
     rows.pop(next(iter(rows)))
-    text = " ".join(render(sheets(spec, rows), "text").split())
+    text = " ".join(render(tables(spec, rows), "text").split())
     for words in (
         "a note",
         "Scale 0.5: budgets and episodes are cut down",
@@ -132,43 +132,43 @@ def test_what_has_to_be_said_is_said(make_spec: Callable[..., Spec]) -> None:
     ):
         assert words in text
     spec = make_spec(THREE)
-    assert "rescued 18 times" in render(sheets(spec, invented(spec, rescues=1)), "text")
+    assert "recovered 18 times" in render(tables(spec, invented(spec, recoveries=1)), "text")
 
 
 def test_a_search_that_had_no_time_is_named_with_the_remedy(make_spec: Callable[..., Spec]) -> None:
     spec = make_spec(THREE)
     said = "no search within the time in 67 % of the decisions. Give it more time or fewer particles, or add `value_bounds`"
     never = {"stops": ["deadline"] * 3, "trials": [0, 4, 0]}
-    assert " ".join(render(sheets(spec, invented(spec, **never)), "text").split()).count(said) == 3
+    assert " ".join(render(tables(spec, invented(spec, **never)), "text").split()).count(said) == 3
     half = {"stops": ["deadline", "deadline", "done", "terminal"], "trials": [0, 8, 0, 0]}
-    assert "no search within the time in 50 % of the decisions" in " ".join(render(sheets(spec, invented(spec, **half)), "text").split())
-    assert figures(spec, invented(spec, **half))[0]["trials_mean"] == 4.0
+    assert "no search within the time in 50 % of the decisions" in " ".join(render(tables(spec, invented(spec, **half)), "text").split())
+    assert cell_summaries(spec, invented(spec, **half))[0].trials_mean == 4.0
     seldom = {"stops": ["deadline"] * 20, "trials": [0] + [7] * 19}  # 5 %, no more
-    assert "no search" not in render(sheets(spec, invented(spec, **seldom)), "text")
-    assert figures(spec, invented(spec, stops=["done"] * 2))[0]["trials_mean"] is None
+    assert "no search" not in render(tables(spec, invented(spec, **seldom)), "text")
+    assert cell_summaries(spec, invented(spec, stops=["done"] * 2))[0].to_dict()["trials_mean"] is None
 
 
 def test_trials_and_the_share_without_any_stand_beside_every_return(make_spec: Callable[..., Spec]) -> None:
     """As columns where a planner searches, and not where none does."""
     spec = make_spec(THREE)
-    sheet = sheets(spec, invented(spec, stops=["deadline"] * 4, trials=[0, 10, 10, 20]))[0]
-    assert [row[sheet.columns.index("trials a decision")] for row in sheet.rows] == ["10", "10", "10", ""]  # the last is from elsewhere
-    assert [row[sheet.columns.index("unsearched")] for row in sheet.rows] == ["25.0 %", "25.0 %", "25.0 %", ""]
-    assert "unsearched" not in sheets(spec, invented(spec, stops=["done"] * 2, trials=[0, 0]))[0].columns
+    table = tables(spec, invented(spec, stops=["deadline"] * 4, trials=[0, 10, 10, 20]))[0]
+    assert [row[table.columns.index("trials a decision")] for row in table.rows] == ["10", "10", "10", ""]  # the last is from elsewhere
+    assert [row[table.columns.index("unsearched")] for row in table.rows] == ["25.0 %", "25.0 %", "25.0 %", ""]
+    assert "unsearched" not in tables(spec, invented(spec, stops=["done"] * 2, trials=[0, 0]))[0].columns
 
 
 def test_a_choice_names_the_best(make_spec: Callable[..., Spec]) -> None:
     varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { iterations = [5, 10, 15] }\n"
     spec = make_spec(varied, more="choose = true")
-    (sheet,) = [sheet for sheet in sheets(spec, invented(spec)) if "chosen" in sheet.title]
-    assert sheet.rows[0][1:3] == ("a", "iterations=15")
-    assert "report it on other seeds" in sheet.notes[0]
+    (table,) = [table for table in tables(spec, invented(spec)) if "chosen" in table.title]
+    assert table.rows[0][1:3] == ("a", "iterations=15")
+    assert "report it on other seeds" in table.notes[0]
 
 
 def test_an_empty_folder_has_a_table(make_spec: Callable[..., Spec]) -> None:
     spec = make_spec(THREE)
     for form in ("text", "markdown", "latex"):
-        assert "0 of 18" in render(sheets(spec, {}), form)
+        assert "0 of 18" in render(tables(spec, {}), form)
 
 
 def test_maps_are_what_is_independent() -> None:
@@ -178,10 +178,10 @@ def test_maps_are_what_is_independent() -> None:
     rows = invented(spec)
     for row in rows.values():
         row |= {"map": row["seed"] // 10, "discounted_return": float(offsets[row["seed"] // 10] + rng.normal(0, 0.1))}
-    (record,) = figures(spec, rows)
-    assert record["maps"] == 4
-    assert record["sem"] == pytest.approx(np.std(offsets, ddof=1) / 2, rel=0.1)
-    assert "mean over maps" in render(sheets(spec, rows), "text")
+    (record,) = cell_summaries(spec, rows)
+    assert record.maps == 4
+    assert record.sem == pytest.approx(np.std(offsets, ddof=1) / 2, rel=0.1)
+    assert "mean over maps" in render(tables(spec, rows), "text")
 
 
 def test_formats(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,9 +190,10 @@ def test_formats(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.
     for form in FORMATS:
         assert main(["table", str(tmp_path), "--format", form]) == 0
         text = capsys.readouterr().out
-        assert f"{figures(spec, rows)[1]['mean']:.2f}" in text
-    read = list(csv.DictReader(io.StringIO(as_csv(figures(spec, rows)))))
-    assert float(read[0]["mean"]) == figures(spec, rows)[0]["mean"]
+        mean = cell_summaries(spec, rows)[1].mean
+        assert (str(mean) if form == "csv" else f"{mean:.3f}") in text
+    read = list(csv.DictReader(io.StringIO(as_csv(cell_summaries(spec, rows)))))
+    assert float(read[0]["mean"]) == cell_summaries(spec, rows)[0].mean
     assert main(["table", str(tmp_path), "--format", "csv", "--differences"]) == 0
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 3
     assert main(["table", str(tmp_path / "nowhere")]) == 2
@@ -252,7 +253,7 @@ def test_several_folders_are_compared_as_one(make_spec: Callable[..., Spec], tmp
     spec, rows = join([tmp_path / name for name in ("first", "second")])
     assert rows == first | second
     whole = make_spec(one.format("a", 5) + one.format("b", 7))
-    assert figures(spec, rows) == figures(whole, rows)
+    assert as_csv(cell_summaries(spec, rows)) == as_csv(cell_summaries(whole, rows))
     assert differences(spec, rows) == differences(whole, rows)
     spec, rows = join([tmp_path / name for name in ("first", "again", "other")])
     assert [(cell.label, len(cell.seeds)) for cell in spec.cells] == [("a", 9), (f"a ({tmp_path}/other)", 6)]

@@ -12,18 +12,18 @@ from airoas.cli import main
 from airoas.errors import OptionError
 from airoas.experiments.rows.store import latest
 from airoas.experiments.run.pool import Inline
-from airoas.experiments.run.tune import FRESH, SEEDS, Search, tune
+from airoas.experiments.run.tune import FRESH, SEEDS, Tuning, tune
 
 optuna = pytest.importorskip("optuna", reason="needs the extra `tune`")
-SETTINGS = {"filter": "bootstrap", "particles": 200, "max_steps": None}
+SETTINGS: dict[str, Any] = {"filter": "bootstrap", "particles": 200}
 
 
-def search(tiny: Path, **more: Any) -> Search:
-    return Search(f"{tiny}/tiny.py:Walk", f"{tiny}/tiny.py:Searching", {"iterations": 3}, SETTINGS, **{"episodes": 20, **more})
+def tuning(tiny: Path, episodes: int = 20, **more: Any) -> Tuning:
+    return Tuning(f"{tiny}/tiny.py:Walk", f"{tiny}/tiny.py:Searching", {"iterations": 3}, episodes, **SETTINGS, **more)
 
 
 def test_the_better_options_win(tiny: Path, tmp_path: Path) -> None:
-    winner = tune(search(tiny), 12, tmp_path, Inline, lambda doing: None)
+    winner = tune(tuning(tiny), 12, tmp_path, Inline, lambda doing: None)
     assert winner.options["clever"] > 0.5
     assert winner.options["iterations"] == 3
     study = optuna.load_study(study_name="airoas", storage=f"sqlite:///{tmp_path / 'study.db'}")
@@ -41,8 +41,8 @@ def test_a_stopped_search_goes_on(tiny: Path, tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        tune(search(tiny, episodes=5), 6, tmp_path, Inline, stop)
-    tune(search(tiny, episodes=5), 6, tmp_path, Inline, said.append)
+        tune(tuning(tiny, episodes=5), 6, tmp_path, Inline, stop)
+    tune(tuning(tiny, episodes=5), 6, tmp_path, Inline, said.append)
     study = optuna.load_study(study_name="airoas", storage=f"sqlite:///{tmp_path / 'study.db'}")
     states = [trial.state.name for trial in study.trials]
     assert states.count("FAIL") == 1
@@ -50,23 +50,23 @@ def test_a_stopped_search_goes_on(tiny: Path, tmp_path: Path) -> None:
     values = [trial.params["clever"] for trial in study.trials]
     assert len(set(values)) == 7
     before = len(study.trials)
-    tune(search(tiny, episodes=5), 6, tmp_path, Inline, said.append)  # nothing left to do
+    tune(tuning(tiny, episodes=5), 6, tmp_path, Inline, said.append)  # nothing left to do
     assert len(study.get_trials()) == before
 
 
 def test_another_search_in_the_folder_is_refused(tiny: Path, tmp_path: Path) -> None:
-    tune(search(tiny, episodes=2), 1, tmp_path, Inline, lambda doing: None)
+    tune(tuning(tiny, episodes=2), 1, tmp_path, Inline, lambda doing: None)
     with pytest.raises(OptionError, match=r"another search .episodes differ"):
-        tune(search(tiny, episodes=3), 1, tmp_path, Inline, lambda doing: None)
+        tune(tuning(tiny, episodes=3), 1, tmp_path, Inline, lambda doing: None)
 
 
 @pytest.mark.parametrize(("sampler", "pruner"), [("random", "hyperband"), ("tpe", "none")])
 def test_other_samplers_and_pruners(sampler: str, pruner: str, tiny: Path, tmp_path: Path) -> None:
-    tune(search(tiny, episodes=3, sampler=sampler, pruner=pruner), 2, tmp_path, Inline, lambda doing: None)
+    tune(tuning(tiny, episodes=3, sampler=sampler, pruner=pruner), 2, tmp_path, Inline, lambda doing: None)
 
 
-def test_trials_that_all_fail_end_the_search(tiny: Path, tmp_path: Path) -> None:
-    broken = Search(f"{tiny}/tiny.py:Broken", f"{tiny}/tiny.py:Searching", {"iterations": 3}, SETTINGS, 3)
+def test_trials_that_all_fail_end_the_tuning(tiny: Path, tmp_path: Path) -> None:
+    broken = Tuning(f"{tiny}/tiny.py:Broken", f"{tiny}/tiny.py:Searching", {"iterations": 3}, 3, **SETTINGS)
     with pytest.raises(OptionError, match="trials in a row failed: ValueError: no such step"):
         tune(broken, 10, tmp_path, Inline, lambda doing: None)
 

@@ -88,7 +88,7 @@ def test_opening_a_node_of_the_tree_changes_what_is_shown(browser, episode):
     page = opened(browser, episode)
     page.wait_for_selector("#tree path.surface")
     before = page.locator("#tree g.slice text").all_text_contents()
-    assert "root" in before and any(text.startswith("saw") for text in before)
+    assert "root" in before and any(text.startswith("observed") for text in before)
     action = page.locator("#tree g.slice").nth(1)
     action.hover()
     page.wait_for_selector("#tree .hoverlayer .hovertext")
@@ -152,7 +152,7 @@ def test_a_folder_of_results(browser, tmp_path, capsys):
     page = opened(browser, tmp_path / "folder.html")
     text = page.inner_text("main")
     assert "return ± SEM" in text and text.count(SCRIPT) == 1 and f"airoas report '{folder}' {first['id']}" in text
-    assert "reference" not in text and "failed" in text  # no column without a figure
+    assert "reference" not in text and "failed" in text  # no column without a value
     assert page.locator(".errors tbody tr td:first-child").all_inner_texts() == ["2", "1"]
     assert page.evaluate("[...document.images].every((image) => image.naturalWidth > 300)")
     closed(page)

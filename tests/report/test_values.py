@@ -14,7 +14,7 @@ from airoas.planners import AIROAS, POMCP, Decision, Random
 from airoas.report.episode import report
 from airoas.report.outline import fitted, outline
 from airoas.report.page import embedded, page
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 from airoas.viz import pictures
 
 MARKUP = "[bold]x[/nothing]"
@@ -32,15 +32,15 @@ def decision(belief):
 
 
 def test_cells_are_shown_as_they_stand():
-    sheet = Sheet(MARKUP, ("name", "figure"), [(SCRIPT, "1.5"), (MARKUP, "")], [MARKUP])
-    assert sheet.text().count(MARKUP) == 3 and SCRIPT in sheet.text()
-    assert "<script" not in sheet.html() and "&lt;script&gt;" in sheet.html()
-    assert sheet.figures == [False, True]
+    table = TextTable(MARKUP, ("name", "number"), [(SCRIPT, "1.5"), (MARKUP, "")], [MARKUP])
+    assert table.text().count(MARKUP) == 3 and SCRIPT in table.text()
+    assert "<script" not in table.html() and "&lt;script&gt;" in table.html()
+    assert table.numeric == [False, True]
 
 
 def test_long_words_are_folded_and_not_cut():
     word = "filter_particles=1000"
-    shown = Sheet("", ("planner", "a", "b"), [(word, "1.000 ± 0.100", "[0.800, 1.200]")]).text(40)
+    shown = TextTable("", ("planner", "a", "b"), [(word, "1.000 ± 0.100", "[0.800, 1.200]")]).text(40)
     first = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
     assert first == word
 
@@ -153,7 +153,7 @@ def test_a_large_tree_is_cut_to_its_largest_nodes(decision):
     whole, cut = outline(decision.tree, 10**6), outline(decision.tree, 20)
     assert len(cut.entries) == 20 < len(whole.entries)
     assert whole.beliefs == decision.stats.nodes == len(decision.tree)
-    assert all(entry.parent < place for place, entry in enumerate(cut.entries))
+    assert all(entry.parent < i for i, entry in enumerate(cut.entries))
     assert sorted((e.size for e in cut.entries), reverse=True) == sorted((e.size for e in whole.entries), reverse=True)[:20]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 
 from airoas import __version__
 from airoas.cli import bench, check, listing, pack, plot, replay, report, run, table, tune
@@ -28,8 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: print(f"airoas: {message}", file=sys.stderr)
+        with _logging():
             return _obey(options)
     except OptionError as error:
         print(f"airoas: {error}", file=sys.stderr)
@@ -43,6 +45,31 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # `airoas list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+class _Printing(logging.Handler):
+    """What the library says, on standard error as it is at that moment: a live display may have taken its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"airoas: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _logging() -> Iterator[None]:
+    """Print what the library logs, and its warnings."""
+    log, handler = logging.getLogger("airoas"), _Printing()
+    level, propagate = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: log.warning("%s", message)
+            yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagate
 
 
 def _obey(options: argparse.Namespace) -> int:

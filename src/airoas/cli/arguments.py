@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import logging
 import math
 import re
 import sys
-import warnings
 from typing import Any
 
 from airoas.errors import OptionError, suggest
 
+log = logging.getLogger(__name__)
 MEANT = {"--deadline": "--seconds", "--time": "--seconds", "--timeout": "--seconds", "--budget": "--seconds", "--trials": "--iterations"}
 """Options that people look for under another name."""
 
@@ -21,13 +22,13 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuses here what it does not know, so that the message is of the command at hand."""
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if rest:
             name, known = rest[0].partition("=")[0], [option for option in self._option_string_actions if option.startswith("--")]
             meant = MEANT.get(name, "")
             near = f"Did you mean `{meant}`? " if meant in known else _capital(suggest(name, known)) if name.startswith("-") else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}", near)
-        return found, rest
+        return parsed, rest
 
     def error(self, message: str, near: str = "") -> Any:
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
@@ -87,6 +88,20 @@ def add_budget(parser: Any, required: bool = False) -> None:
     budget.add_argument("--iterations", type=positive, metavar="N", help="trials for a decision")
 
 
+def add_agent(parser: Any) -> None:
+    """The agent's belief, and the length of episodes: --filter, --particles, --max-steps."""
+    remark = "the agent's belief update: auto, bootstrap, annealed, exact, or file.py:Filter"
+    parser.add_argument("--filter", default="auto", metavar="NAME", help=remark)
+    parser.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
+    parser.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
+
+
+def add_adjusted(parser: Any) -> None:
+    """--adjusted."""
+    remark = "returns by a control variate too, which takes out what chance decided; worked out where they are not there yet, and kept"
+    parser.add_argument("--adjusted", action="store_true", help=remark)
+
+
 def read_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The planner's options from --set and the budget; a budget that the planner does not have is said to be without effect."""
     from airoas.catalog import planner_class
@@ -103,5 +118,5 @@ def read_settings(options: argparse.Namespace) -> dict[str, Any]:
             if budget in known:
                 settings[budget] = getattr(options, budget)
             else:
-                warnings.warn(f"the {options.planner} planner decides at once: --{budget} has no effect", stacklevel=2)
+                log.warning("the %s planner decides at once: --%s has no effect", options.planner, budget)
     return settings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from airoas.errors import OptionError
 if TYPE_CHECKING:
     from airoas.experiments.run.pool import Runner
     from airoas.experiments.spec.cells import Spec
+
+log = logging.getLogger(__name__)
 
 
 def add(commands: Any) -> None:
@@ -39,7 +41,7 @@ def add(commands: Any) -> None:
 def _bench(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.plot import draw
     from airoas.experiments.analysis.render import render
-    from airoas.experiments.analysis.table import sheets
+    from airoas.experiments.analysis.table import tables
     from airoas.experiments.run.bench import bench
     from airoas.experiments.spec.reading import read
 
@@ -47,14 +49,14 @@ def _bench(options: argparse.Namespace) -> int:
     cores = len(os.sched_getaffinity(0))
     jobs = options.jobs or cores
     if not options.cluster and jobs > cores and any("seconds" in cell.options for cell in spec.cells):
-        warnings.warn(f"{jobs} jobs share {cores} cores: searches that are timed get less done", stacklevel=2)
+        log.warning("%d jobs share %d cores: searches that are timed get less done", jobs, cores)
     try:
         with watching(spec) as watch:
             rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry, full=options.full)
     except KeyboardInterrupt:
         print(f"airoas: stopped; what is done is in {options.out}, and the same command goes on from there", file=sys.stderr)
         return 130
-    print(render(sheets(spec, rows), "text"))
+    print(render(tables(spec, rows), "text"))
     try:
         for file in draw(spec, rows, Path(options.out) / "plots"):
             print(file)

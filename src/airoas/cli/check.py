@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from airoas.cli.progress import saying
+from airoas.cli.progress import status_line
 from airoas.errors import ModelError
 
 
@@ -29,7 +29,7 @@ def _check(options: argparse.Namespace) -> int:
     except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
         report = Report(name, (finding(error),))
     else:
-        with saying(f"check {options.model}") as say:
-            report = check(model, say)
+        with status_line(f"check {options.model}") as show:
+            report = check(model, show)
     print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
     return 0 if report.ok else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import sys
 import time
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from airoas.experiments.run.play import Row
+    from airoas.experiments.rows.types import Row
     from airoas.experiments.spec.cells import Spec
 
+log = logging.getLogger(__name__)
 REST = 58
 """Columns of a terminal that bar, count and mean take."""
 EVERY = 60.0
@@ -28,7 +30,7 @@ def watching(spec: Spec) -> Iterator[Callable[[Row | None, dict[str, Row]], None
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[said]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[status]}"))
     if not console.is_terminal:
         yield _Watch(spec, None)
         return
@@ -45,18 +47,18 @@ class _Watch:
         for number, ids in enumerate(self.cells):
             for key in ids:
                 self.of.setdefault(key, []).append(number)
-        self.begun = self.spoken = time.monotonic()
+        self.begun = self.logged = time.monotonic()
         self.spent = 0.0
         self.cost = [0.0] * len(self.cells)
         self.ran = [0] * len(self.cells)
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.bars: list[Any] = []
 
     def __call__(self, row: Row | None, rows: dict[str, Row]) -> None:
         if row is None:
             self._begin(rows)
             return
-        self._tell(row)
+        self._report(row)
         seconds = row["times"].get("seconds", 0.0)
         self.spent += seconds
         for number in self.of[row["id"]]:
@@ -66,25 +68,25 @@ class _Watch:
         if self.progress:
             for number in self.of[row["id"]]:
                 self._show_cell(number, rows)
-            self.progress.update(self.bars[-1], completed=done, said=self._left(rows))
-        elif time.monotonic() - self.spoken > EVERY:
-            self.spoken = time.monotonic()
-            print(f"airoas: {done} of {len(self.of)} episodes, {self._left(rows)}", file=sys.stderr, flush=True)
+            self.progress.update(self.bars[-1], completed=done, status=self._left(rows))
+        elif time.monotonic() - self.logged > EVERY:
+            self.logged = time.monotonic()
+            log.info("%d of %d episodes, %s", done, len(self.of), self._left(rows))
 
     def _begin(self, rows: dict[str, Row]) -> None:
         earlier = sum(key in rows for key in self.of)
         if earlier:
-            failed = sum("error" in rows.get(key, ()) for key in self.of)
-            told = f", {failed} of them failed" if failed else ""
-            self._print(f"airoas: {earlier} of {len(self.of)} episodes are there already{told}")
+            failed = sum(key in rows and "error" in rows[key] for key in self.of)
+            failures = f", {failed} of them failed" if failed else ""
+            log.info("%d of %d episodes are there already%s", earlier, len(self.of), failures)
         if not self.progress:
             return
-        whole = self.progress.add_task("all", total=len(self.of), completed=earlier, said="compiling or loading")
+        whole = self.progress.add_task("all", total=len(self.of), completed=earlier, status="compiling or loading")
         for number, cell in enumerate(self.spec.cells):
             name = f"{cell.label} on {self.spec.domains[cell.domain].label}"
             most = max(20, self.progress.console.width - REST)
             name = name if len(name) <= most else f"{name[: most - 1]}…"
-            self.bars.append(self.progress.add_task(name, total=len(self.cells[number]), said="", visible=len(self.cells) > 1))
+            self.bars.append(self.progress.add_task(name, total=len(self.cells[number]), status="", visible=len(self.cells) > 1))
             self._show_cell(number, rows)
         self.bars.append(whole)
 
@@ -92,12 +94,12 @@ class _Watch:
         from airoas.experiments.analysis.summary import returns
 
         assert self.progress
-        there = [rows[key] for key in self.cells[number] if key in rows]
-        good = [row for row in there if "error" not in row]
+        done = [rows[key] for key in self.cells[number] if key in rows]
+        good = [row for row in done if "error" not in row]
         known = returns(good)
-        said = f"{known.mean:.3f}{f' ± {known.sem:.3f}' if math.isfinite(known.sem) else ''}" if good else ""
-        failed = f", {len(there) - len(good)} failed" if len(there) > len(good) else ""
-        self.progress.update(self.bars[number], completed=len(there), said=said + failed)
+        mean = f"{known.mean:.3f}{f' ± {known.sem:.3f}' if math.isfinite(known.sem) else ''}" if good else ""
+        failed = f", {len(done) - len(good)} failed" if len(done) > len(good) else ""
+        self.progress.update(self.bars[number], completed=len(done), status=mean + failed)
 
     def _left(self, rows: dict[str, Row]) -> str:
         """The time left, from the cost of an episode in each cell and how many ran side by side so far."""
@@ -111,22 +113,17 @@ class _Watch:
         mean = f", mean {sum(known) / len(known):.3f}" if known else ""
         return f"about {duration(seconds)} left{mean}"
 
-    def _tell(self, row: Row) -> None:
+    def _report(self, row: Row) -> None:
+        """What an episode is to show, the first error, and each warning once."""
         if "shown" in row:
             print(row["shown"])
-        if "error" in row and "" not in self.told:
-            self.told.add("")
-            self._print(f"airoas: episode with seed {row['seed']} failed: {row['error']}")
+        if "error" in row and "" not in self.reported:
+            self.reported.add("")
+            log.warning("episode with seed %d failed: %s", row["seed"], row["error"])
         for warning in row.get("warnings", []):
-            if warning not in self.told:
-                self.told.add(warning)
-                self._print(f"airoas: {warning}")
-
-    def _print(self, line: str) -> None:
-        if self.progress:
-            self.progress.console.print(line, highlight=False, markup=False)
-        else:
-            print(line, file=sys.stderr)
+            if warning not in self.reported:
+                self.reported.add(warning)
+                log.warning("%s", warning)
 
 
 def duration(seconds: float) -> str:
@@ -138,7 +135,7 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def saying(what: str) -> Iterator[Callable[[str], None]]:
+def status_line(what: str) -> Iterator[Callable[[str], None]]:
     """A live line on a terminal's standard error that says what is being done; silent elsewhere."""
     from rich.console import Console
     from rich.markup import escape

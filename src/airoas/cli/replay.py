@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from airoas.cli.arguments import add_mode
 
@@ -24,16 +24,19 @@ def add(commands: Any) -> None:
 
 def _replay(options: argparse.Namespace) -> int:
     from airoas.experiments.rows.store import find
-    from airoas.experiments.run.play import REPEATED, play
+    from airoas.experiments.rows.types import Task, episode_spec
+    from airoas.experiments.run.play import play
     from airoas.experiments.run.replay import check_moves, differences, other_version
 
     folder = Path(options.folder)
     row = find(folder, options.id)
     check_moves(row)
-    if said := other_version(row):
-        print(f"airoas: {said}")
-    task = {key: row[key] for key in REPEATED} | {"mode": options.mode, "show": row["id"]}
-    again = play(task if "error" in row else task | {"replay": row})
+    if remark := other_version(row):
+        print(f"airoas: {remark}")
+    task = cast(Task, {**episode_spec(row), "mode": options.mode, "show": row["id"]})
+    if "error" not in row:
+        task["replay"] = row
+    again = play(task)
     if "shown" in again:
         print(again["shown"])
     if again.get("model", row.get("model")) != row.get("model", again.get("model")):

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from airoas.cli.arguments import add_adjusted
 from airoas.errors import OptionError
 
 
@@ -19,23 +20,24 @@ def add(commands: Any) -> None:
     report.add_argument("folder", metavar="DIR", help="what `bench` or `run` got as --out; DIR/ID is an episode of it")
     report.add_argument("id", metavar="ID", nargs="?", help="an episode's `id`, or its beginning; a timed one needs a run with --full")
     report.add_argument("-o", "--out", metavar="FILE", help="(default report.html, or episode-ID.html with the first of an id)")
+    add_adjusted(report)
     report.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> int:
-    from airoas.cli.progress import saying
+    from airoas.cli.progress import status_line
     from airoas.experiments.rows.store import SPEC, find
     from airoas.report import episode, folder
 
-    place, key = Path(options.folder), options.id
-    if key is None and not place.is_dir() and place.parent.joinpath(SPEC).exists():
-        place, key = place.parent, place.name
-    with saying("report") as say:
+    path, key = Path(options.folder), options.id
+    if key is None and not path.is_dir() and path.parent.joinpath(SPEC).exists():
+        path, key = path.parent, path.name
+    with status_line("report") as show:
         if key is None:
-            name, html = "report.html", folder.report(place)
+            name, html = "report.html", folder.report(path, options.adjusted)
         else:
-            row = find(place, key)
-            name, html = f"episode-{row['id'][:8]}.html", episode.replay(row, say)
+            row = find(path, key)
+            name, html = f"episode-{row['id'][:8]}.html", episode.replay(row, show)
     out = options.out or name
     try:
         Path(out).write_text(html, encoding="utf-8")

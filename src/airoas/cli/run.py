@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import math
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_budget, add_full, add_mode, positive, read_settings, whole
+from airoas.cli.arguments import add_agent, add_budget, add_full, add_mode, positive, read_settings, whole
 from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
 if TYPE_CHECKING:
     from airoas.experiments.analysis.summary import Summary
+    from airoas.experiments.rows.types import Extra, Row
     from airoas.experiments.spec.cells import Spec
+
+log = logging.getLogger(__name__)
 
 
 def add(commands: Any) -> None:
@@ -29,9 +32,7 @@ def add(commands: Any) -> None:
     run.add_argument("--jobs", type=positive, default=1, metavar="J", help="processes (default 1)")
     run.add_argument("--out", metavar="DIR", help="keep the episodes in this folder; the same command again goes on from there")
     add_full(run)
-    run.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
-    run.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
-    run.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
+    add_agent(run)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
     run.add_argument("--show", action="store_true", help="print the first episode step by step")
     add_mode(run)
@@ -48,7 +49,8 @@ def _run(options: argparse.Namespace) -> int:
         raise OptionError("--full says what to keep, and nothing is kept", "give a folder with --out.")
     spec = _spec(options)
     tasks = spec.tasks()
-    extra = {"mode": options.mode, "show": tasks[0]["id"] if options.show else None}
+    extra: Extra = {"mode": options.mode, "show": tasks[0]["id"] if options.show else None}
+    rows: dict[str, Row] = {}
 
     def runner() -> Runner:
         return Inline() if options.jobs == 1 else Pool(min(options.jobs, len(tasks)))
@@ -57,10 +59,9 @@ def _run(options: argparse.Namespace) -> int:
         if options.out:
             rows = bench(spec, Path(options.out), runner, watch, extra=extra, full=options.full)
         else:
-            rows = {}
             watch(None, rows)
             with contextlib.closing(runner()) as running:
-                for row in run([task | extra for task in tasks], running):
+                for row in run([{**task, **extra} for task in tasks], running):
                     rows[row["id"]] = row
                     watch(row, rows)
     summary = summarise(options.domain, options.planner, (rows[task["id"]] for task in tasks))
@@ -72,22 +73,20 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec(options: argparse.Namespace) -> Spec:
     """The experiment of one cell that the arguments stand for."""
-    from airoas.experiments.spec.reading import parse
+    from airoas.experiments.spec.building import build
 
-    settings = read_settings(options)
-    lines = [f"title = {json.dumps(f'{options.planner} on {options.domain}')}"]
-    lines += [f"{key} = {json.dumps(getattr(options, key))}" for key in ("episodes", "seed", "filter", "particles")]
-    lines += [f"max_steps = {options.max_steps}"] if options.max_steps else []
-    lines += [f"domains = [{json.dumps(options.domain)}]", f"[planners.{json.dumps(options.planner)}]"]
-    lines += [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in settings.items()]
-    return parse("\n".join((*lines, "")), folder=Path.cwd())
+    table: dict[str, Any] = {"title": f"{options.planner} on {options.domain}"}
+    table |= {key: getattr(options, key) for key in ("episodes", "seed", "filter", "particles")}
+    table |= {"max_steps": options.max_steps} if options.max_steps else {}
+    table |= {"domains": [options.domain], "planners": {options.planner: read_settings(options)}}
+    return build(table, folder=Path.cwd())
 
 
 def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from airoas.experiments.analysis.summary import no_search
+    from airoas.experiments.analysis.summary import no_search_warning
 
     print(f"{summary.planner} on {summary.domain}")
     table = Table(show_header=False)
@@ -109,6 +108,6 @@ def _print_summary(summary: Summary) -> None:
     if math.isfinite(summary.trials_mean):
         table.add_row("trials per decision, mean", f"{summary.trials_mean:.0f}")
     Console().print(table)
-    remark = no_search(summary.to_dict())
+    remark = no_search_warning(summary)
     if remark:
-        warnings.warn(remark, stacklevel=2)
+        log.warning("%s", remark)

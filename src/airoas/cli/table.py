@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from airoas.cli.arguments import add_adjusted
+
+if TYPE_CHECKING:
+    from airoas.experiments.rows.types import Row
 
 
 def add(commands: Any) -> None:
@@ -13,17 +18,29 @@ def add(commands: Any) -> None:
     table.add_argument("folders", metavar="DIR", nargs="+", help="what `bench` or `run` got as --out")
     table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text", help="(default text)")
     table.add_argument("--differences", action="store_true", help="with csv: the paired differences instead of the means")
+    add_adjusted(table)
     table.set_defaults(command=_table)
 
 
 def _table(options: argparse.Namespace) -> int:
+    from airoas.experiments.analysis.control_variate import adjusted_folder, with_adjusted_returns
     from airoas.experiments.analysis.load import join
     from airoas.experiments.analysis.render import as_csv, render
-    from airoas.experiments.analysis.table import differences, figures, sheets
+    from airoas.experiments.analysis.table import cell_summaries, differences, tables
+    from airoas.experiments.rows.store import latest
 
-    spec, rows = join([Path(folder) for folder in options.folders])
-    if options.format == "csv":
-        print(as_csv((differences if options.differences else figures)(spec, rows)))
+    remarks: list[str] = []
+
+    def adjusted(folder: Path) -> dict[str, Row]:
+        rows, problems = adjusted_folder(folder)
+        remarks.extend(problems)
+        return rows
+
+    spec, rows = join([Path(folder) for folder in options.folders], adjusted if options.adjusted else latest)
+    if options.format != "csv":
+        print(render(tables(spec, rows, options.adjusted, remarks), options.format))
+    elif options.differences:
+        print(as_csv(differences(spec, with_adjusted_returns(rows) if options.adjusted else rows)))
     else:
-        print(render(sheets(spec, rows), options.format))
+        print(as_csv(cell_summaries(spec, rows)))
     return 0

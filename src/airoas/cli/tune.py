@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airoas.cli.arguments import add_budget, positive, read_settings
+from airoas.cli.arguments import add_agent, add_budget, positive, read_settings
 from airoas.cli.progress import EVERY, watching
+
+log = logging.getLogger(__name__)
 
 
 def add(commands: Any) -> None:
@@ -28,9 +31,7 @@ def add(commands: Any) -> None:
     tune.add_argument("--episodes", type=positive, default=50, metavar="N", help="episodes of a trial (default 50)")
     tune.add_argument("--final", type=positive, default=200, metavar="N", help="episodes on fresh seeds (default 200)")
     tune.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
-    tune.add_argument("--filter", default="auto", metavar="NAME", help="the agent's belief update: auto, bootstrap, annealed, exact")
-    tune.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
-    tune.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
+    add_agent(tune)
     tune.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option that stays as it is")
     tune.add_argument("--sampler", choices=("tpe", "random"), default="tpe", help="Optuna's sampler (default tpe)")
     tune.add_argument("--pruner", choices=("median", "hyperband", "none"), default="median", help="Optuna's pruner (default median)")
@@ -39,50 +40,59 @@ def add(commands: Any) -> None:
 
 def _tune(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.render import render
-    from airoas.experiments.analysis.table import sheets
+    from airoas.experiments.analysis.table import tables
     from airoas.experiments.run.bench import bench
     from airoas.experiments.run.pool import Pool
-    from airoas.experiments.run.tune import FRESH, Search, tune
+    from airoas.experiments.run.tune import FRESH, Tuning, tune
 
     fixed = read_settings(options)
-    settings = {"filter": options.filter, "particles": options.particles, "max_steps": options.max_steps}
-    search = Search(options.domain, options.planner, fixed, settings, options.episodes, options.sampler, options.pruner)
+    tuning = Tuning(
+        domain=options.domain,
+        planner=options.planner,
+        fixed=fixed,
+        episodes=options.episodes,
+        filter=options.filter,
+        particles=options.particles,
+        max_steps=options.max_steps,
+        sampler=options.sampler,
+        pruner=options.pruner,
+    )
     jobs = options.jobs or len(os.sched_getaffinity(0))
     folder = Path(options.out)
     try:
-        with _saying(options) as say:
-            winner = tune(search, options.trials, folder, lambda: Pool(jobs), say)
+        with _trial_progress(options) as watch_trial:
+            winner = tune(tuning, options.trials, folder, lambda: Pool(jobs), watch_trial)
         chosen = {name: value for name, value in winner.options.items() if name not in fixed}
         print(f"best of {options.trials} trials: {' '.join(f'--set {name}={value}' for name, value in chosen.items())}")
         print(f"its mean on the seeds that chose it is {winner.value:.3f}, which is too high; on fresh seeds:")
-        spec = search.spec({"tuned": winner.options, "default": fixed}, FRESH, options.final)
+        spec = tuning.spec({"tuned": winner.options, "default": fixed}, FRESH, options.final)
         with watching(spec) as watch:
             rows = bench(spec, folder / f"winner-{winner.number}", lambda: Pool(jobs), watch)
     except KeyboardInterrupt:
         print(f"airoas: stopped; the search is in {folder}, and the same command goes on from there", file=sys.stderr)
         return 130
-    print(render(sheets(spec, rows), "text"))
+    print(render(tables(spec, rows), "text"))
     return 0
 
 
 @contextlib.contextmanager
-def _saying(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
+def _trial_progress(options: argparse.Namespace) -> Iterator[Callable[[str], None]]:
     """A live line on a terminal, a line a minute elsewhere."""
     import time
 
     from rich.console import Console
 
     console = Console(stderr=True)
-    spoken = time.monotonic()
+    last = time.monotonic()
 
-    def say(doing: str) -> None:
-        nonlocal spoken
-        if time.monotonic() - spoken > EVERY:
-            spoken = time.monotonic()
-            print(f"airoas: {doing}", file=sys.stderr, flush=True)
+    def log_now_and_then(doing: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > EVERY:
+            last = time.monotonic()
+            log.info("%s", doing)
 
     if not console.is_terminal:
-        yield say
+        yield log_now_and_then
         return
     with console.status(f"tune {options.planner} on {options.domain}") as status:
         yield lambda doing: status.update(doing)

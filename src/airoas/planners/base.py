@@ -12,7 +12,7 @@ from airoas.belief.particles import Particles
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
 from airoas.rng import Rng
-from airoas.tables import Sheet, numbers
+from airoas.tables import TextTable, numbers
 
 MEMORY = 2_000_000_000
 """Bytes that a search tree may take by default."""
@@ -56,12 +56,12 @@ class Decision:
     tree: Any = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return "\n".join(sheet.text(120) for sheet in self._sheets())
+        return "\n".join(table.text(120) for table in self._tables())
 
     def _repr_html_(self) -> str:
-        return "".join(sheet.html() for sheet in self._sheets())
+        return "".join(table.html() for table in self._tables())
 
-    def _sheets(self) -> list[Sheet]:
+    def _tables(self) -> list[TextTable]:
         """What was decided and how; with a tree, every action and its value as well."""
         stats = self.stats
         between = f", between {self.lower:.4g} and {self.upper:.4g}" if self.lower == self.lower and self.upper == self.upper else ""
@@ -72,7 +72,7 @@ class Decision:
         if stats.nodes:
             rows.append(("search", f"{stats.trials} trials, {stats.nodes} nodes, depth {stats.depth}, {stats.bytes / 1e6:.1f} MB"))
         rows += [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in stats.notes.items()]
-        return [Sheet("", ("decision", ""), rows), *([self.tree.choices()] if hasattr(self.tree, "choices") else [])]
+        return [TextTable("", ("decision", ""), rows), *([self.tree.choices()] if hasattr(self.tree, "choices") else [])]
 
     def _action_name(self) -> str:
         """Its name where the tree knows the model."""

@@ -13,13 +13,14 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
-from airoas.catalog import make_planner
+from airoas.catalog import find_filter, make_planner
 from airoas.episode import Episode, simulate
 from airoas.errors import OptionError, rounded
-from airoas.experiments.run.play import Row, find_domain, record, with_tuples
+from airoas.experiments.rows.types import Row
+from airoas.experiments.run.play import find_domain, record, with_tuples
 from airoas.experiments.run.replay import Replayed, check_moves, differences, other_version
 from airoas.planners.base import Decision, Planner
-from airoas.report import figures
+from airoas.report import charts
 from airoas.report.outline import outline
 from airoas.report.page import page
 from airoas.rng import Rng
@@ -30,64 +31,63 @@ MOST_PARTICLES = 1000
 NOTHING = "–"  # noqa: RUF001 - stands where there is no number
 MOST_NODES, MOST_NODES_IN_ALL, FEWEST_NODES = 1500, 40_000, 150
 
-Say = Callable[[str], None]
-"""Told what is being done, where that may take a while."""
+Progress = Callable[[str], None]
+"""Called with what is being done, where that may take a while."""
 
 
 @dataclass
-class Thought:
-    """What is kept of a decision, whose tree may be large: its figures."""
+class DecisionSnapshot:
+    """What is kept of a decision, whose tree may be large: its charts."""
 
-    values: figures.Figure | None
-    tree: figures.Figure | None
+    values: charts.Chart | None
+    tree: charts.Chart | None
     remark: str
     """What of the tree is shown."""
 
 
 class Recorder:
-    """A planner whose trees are made into figures before the next decision."""
+    """A planner whose trees are made into charts before the next decision."""
 
-    def __init__(self, planner: Planner, most: int, say: Say) -> None:
-        self.planner, self.most, self.say = planner, most, say
-        self.thoughts: list[Thought] = []
+    def __init__(self, planner: Planner, most: int, progress: Progress) -> None:
+        self.planner, self.most, self.progress = planner, most, progress
+        self.snapshots: list[DecisionSnapshot] = []
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        self.say(f"step {len(self.thoughts)}")
+        self.progress(f"step {len(self.snapshots)}")
         decision = self.planner.plan(model, belief, rng)
-        self.thoughts.append(self._look(decision))
+        self.snapshots.append(self._snapshot(decision))
         return decision
 
-    def _look(self, decision: Decision) -> Thought:
+    def _snapshot(self, decision: Decision) -> DecisionSnapshot:
         if decision.tree is None:
-            return Thought(None, None, f"No tree: the decision came without a search (stopped by: {decision.stats.stop}).")
-        found = outline(decision.tree, self.most)
-        shown = f"{found.beliefs} belief nodes (histories) and {len(found.entries) - found.beliefs} actions"
-        if len(found.entries) < self.most:
-            remark = f"All {shown} are shown."
+            return DecisionSnapshot(None, None, f"No tree: the decision came without a search (stopped by: {decision.stats.stop}).")
+        shown = outline(decision.tree, self.most)
+        count = f"{shown.beliefs} belief nodes (histories) and {len(shown.entries) - shown.beliefs} actions"
+        if len(shown.entries) < self.most:
+            remark = f"All {count} are shown."
         else:
-            remark = f"Of {decision.stats.nodes} belief nodes those are shown in which most of the search went: {shown}."
-        return Thought(figures.values(decision), figures.icicle(found), f"{remark} Width: {found.measure}.")
+            remark = f"Of {decision.stats.nodes} belief nodes those are shown in which most of the search went: {count}."
+        return DecisionSnapshot(charts.values(decision), charts.icicle(shown), f"{remark} Width: {shown.measure}.")
 
 
-def replay(row: Row, say: Say) -> str:
+def replay(row: Row, progress: Progress) -> str:
     """The page of a recorded episode, which is run once more for its beliefs and trees."""
     if "error" in row:
         problem = f"episode {row['id']} failed: {row['error']}"
         raise OptionError(problem, "run `airoas replay` on it with --mode debug to see where; a report needs a finished one.")
     check_moves(row)
     planner = Replayed(make_planner(row["planner"], with_tuples(row["options"])), row)
-    settings = {key: row[key] for key in ("filter", "particles", "max_steps")}
     model = find_domain(row["domain"])(row["seed"])
-    recorder = Recorder(planner, nodes_for(row["steps"]), say)
-    episode = simulate(model, recorder, row["seed"], **settings)
+    recorder = Recorder(planner, nodes_for(row["steps"]), progress)
+    episode = simulate(model, recorder, row["seed"], find_filter(row["filter"]), row["particles"], row["max_steps"])
     departed = differences(row, record(episode))
     if departed:
         why = other_version(row) or "the model or airoas has changed since"
         note = f"Not the same as recorded ({why}): {rounded('; '.join(departed))}."
     else:
         note, episode = "The same as recorded, to the last bit.", as_recorded(episode, row)
-    title = " on ".join(Path(row[key]).name for key in ("planner", "domain"))  # file.py:Model without its folder
-    return write(episode, recorder.thoughts, title, note, say)
+    title = f"{Path(row['planner']).name} on {Path(row['domain']).name}"  # file.py:Model without its folder
+    return write(episode, recorder.snapshots, title, note, progress)
 
 
 def as_recorded(episode: Episode, row: Row) -> Episode:
@@ -106,7 +106,7 @@ def report(model: Any, planner: Planner, seed: int, filter: str = "auto", partic
     """Run an episode as `simulate` does; its page, to be written to a file that ends in .html."""
     recorder = Recorder(planner, nodes_for(model.max_steps if max_steps is None else max_steps), lambda doing: None)
     episode = simulate(model, recorder, seed, filter, particles, max_steps)
-    return write(episode, recorder.thoughts, f"{type(planner).__name__} on {type(model).__name__}", "", lambda doing: None)
+    return write(episode, recorder.snapshots, f"{type(planner).__name__} on {type(model).__name__}", "", lambda doing: None)
 
 
 def nodes_for(steps: int) -> int:
@@ -114,42 +114,42 @@ def nodes_for(steps: int) -> int:
     return max(FEWEST_NODES, min(MOST_NODES, MOST_NODES_IN_ALL // max(1, steps)))
 
 
-def write(episode: Episode, thoughts: list[Thought], title: str, note: str, say: Say) -> str:
+def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note: str, progress: Progress) -> str:
     annealings: list[list[Annealed]] = []
     beliefs: list[dict[str, Any]] = []
     sections: list[str] = []
     view = view_of(episode)
     for t, (s, belief) in enumerate(zip(episode.states, every_belief(episode, annealings), strict=True)):
-        say(f"picture {t} of {episode.steps}")
+        progress(f"picture {t} of {episode.steps}")
         ended = t == episode.steps and episode.terminated
         if not ended:
-            beliefs.append(_points(belief))
+            beliefs.append(_by_component(belief))
         image, remark = picture(episode.model, s, belief, view)
-        told = "The belief is that before the last step: nothing is updated in a terminal state." if ended else ""
-        sections.append(_section(episode, t, belief, image, [told, remark]))
+        stale = "The belief is that before the last step: nothing is updated in a terminal state." if ended else ""
+        sections.append(_section(episode, t, belief, image, [stale, remark]))
     steps = [
         {
-            "values": thought.values,
-            "tree": thought.tree,
-            "tree_note": thought.remark,
-            "annealing": figures.temperatures(annealed),
+            "values": snapshot.values,
+            "tree": snapshot.tree,
+            "tree_note": snapshot.remark,
+            "annealing": charts.temperatures(annealed),
             "annealing_note": _annealing_note(episode, annealed),
         }
-        for thought, annealed in zip(thoughts, [*annealings, *([[]] * (len(thoughts) - len(annealings)))], strict=True)
+        for snapshot, annealed in zip(snapshots, [*annealings, *([[]] * (len(snapshots) - len(annealings)))], strict=True)
     ]
     whole = [kind != "float" for kind in episode.model.shapes.state.kinds]
     names = component_names(episode.model)
-    unsure = [place for place in view.axes if any(len(set(belief["columns"][place])) > 1 for belief in beliefs)]
+    unsure = [axis for axis in view.axes if any(len(set(belief["columns"][axis])) > 1 for belief in beliefs)]
     data = {"components": names, "whole": whole, "axes": unsure or view.axes[:1], "beliefs": beliefs, "steps": steps}
     remarks = [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
-        [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.sheet().html()}</div>"],
+        [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.table().html()}</div>"],
         data,
     )
 
 
-def _points(belief: Particles) -> dict[str, Any]:
+def _by_component(belief: Particles) -> dict[str, Any]:
     """The particles of a belief by component, few enough for a page."""
     keep = belief.weights > 0.0
     states, weights = belief.states[keep], belief.weights[keep]
@@ -169,11 +169,11 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
         return "Not annealed: " + (
             "the filter is exact." if episode.filter_name == "exact" else "a plain update was good enough, or none was made."
         )
-    found = annealed[-1]
-    before, after = found.inefficiency
+    last = annealed[-1]
+    before, after = last.inefficiency
     return (
-        f"{len(found.betas) - 1} stages with the move {found.move!r}. N/ESS {before:.3g} for a plain update, {after:.3g} after annealing. "
-        f"{found.evaluations} likelihoods for each particle, log evidence {found.log_evidence:.4g}."
+        f"{len(last.betas) - 1} stages with the move {last.move!r}. N/ESS {before:.3g} for a plain update, {after:.3g} after annealing. "
+        f"{last.evaluations} likelihoods for each particle, log evidence {last.log_evidence:.4g}."
     )
 
 
@@ -197,7 +197,7 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     step = episode.trace[t]
     decision, stats = step.decision, step.decision.stats
     yield "action", episode.action_name(step.action)
-    yield "then seen", named(step.observation)
+    yield "observation", named(step.observation)
     yield "reward", f"{step.reward:g}"
     yield "value of the plan", NOTHING if math.isnan(decision.value) else f"{decision.value:.4g}"
     if not math.isnan(decision.lower + decision.upper):

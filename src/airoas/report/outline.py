@@ -20,7 +20,7 @@ class Entry:
 
     label: str
     parent: int
-    """Its place in the outline, -1 at the root."""
+    """Its index in the outline, -1 at the root."""
     size: int
     """How much of the search went there."""
     value: float
@@ -56,16 +56,16 @@ def outline(tree: Any, most: int) -> Outline:
 
 
 def _grow(root: Any, most: int, total: int, measure: str) -> Outline:
-    found = Outline([], total, measure)
+    shown = Outline([], total, measure)
     order = itertools.count()
     waiting = [(-root.size, next(order), -1, root)]
-    while waiting and len(found.entries) < most:
+    while waiting and len(shown.entries) < most:
         _, _, parent, node = heapq.heappop(waiting)
-        place = len(found.entries)
-        found.entries.append(Entry(node.label, parent, node.size, node.value, node.facts))
+        index = len(shown.entries)
+        shown.entries.append(Entry(node.label, parent, node.size, node.value, node.facts))
         for child in heapq.nlargest(most, node.children(), key=lambda child: child.size):
-            heapq.heappush(waiting, (-child.size, next(order), place, child))
-    return found
+            heapq.heappush(waiting, (-child.size, next(order), index, child))
+    return shown
 
 
 class _Bounded:
@@ -78,7 +78,7 @@ class _Bounded:
         if isinstance(node, Branch):
             self.label = node.name
         else:
-            self.label = _seen(node.observation)
+            self.label = _observation_label(node.observation)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -105,7 +105,7 @@ class _Visited:
 
     def __init__(self, node: Any) -> None:
         self.node = node
-        self.label = node.name if hasattr(node, "action") else _seen(node.observation)
+        self.label = node.name if hasattr(node, "action") else _observation_label(node.observation)
         self.size = int(node.visits)
 
     @property
@@ -123,8 +123,8 @@ class _Visited:
         return map(_Visited, self.node.children)
 
 
-def _seen(observation: Any) -> str:
-    return "root" if observation is None else f"saw {numbers(observation)}"
+def _observation_label(observation: Any) -> str:
+    return "root" if observation is None else f"observed {numbers(observation)}"
 
 
 def _sizes(tree: BeliefTree) -> tuple[np.ndarray, np.ndarray]:
@@ -143,13 +143,13 @@ def _sizes(tree: BeliefTree) -> tuple[np.ndarray, np.ndarray]:
     return of_beliefs, of_actions
 
 
-def fitted(found: Outline) -> list[int]:
+def fitted(shown: Outline) -> list[int]:
     """Sizes, raised where the children of a node have more than it: a picture of parts of a whole needs that."""
-    sizes = [max(1, entry.size) for entry in found.entries]
+    sizes = [max(1, entry.size) for entry in shown.entries]
     below = [0] * len(sizes)
-    for place in range(len(sizes) - 1, 0, -1):  # a parent stands before its children
-        sizes[place] = max(sizes[place], below[place])
-        below[found.entries[place].parent] += sizes[place]
+    for i in range(len(sizes) - 1, 0, -1):  # a parent stands before its children
+        sizes[i] = max(sizes[i], below[i])
+        below[shown.entries[i].parent] += sizes[i]
     if sizes:
         sizes[0] = max(sizes[0], below[0])
     return sizes

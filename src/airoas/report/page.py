@@ -18,7 +18,7 @@ POLICY = (
 
 
 def page(title: str, parts: list[str], data: dict[str, Any] | None = None) -> str:
-    """A page of these parts, which are HTML already; the title is not. data: for the figures, which then need plotly."""
+    """A page of these parts, which are HTML already; the title is not. data: for the charts, which need plotly."""
     scripts = [f"<script>\n{_source('theme.js')}</script>"]
     if data is not None:
         scripts.append(f'<script type="application/json" id="data">{embedded(data | {"templates": _templates()})}</script>')

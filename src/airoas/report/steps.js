@@ -1,4 +1,4 @@
-// The slider: shows the figures of one step. Every figure but the belief's comes ready; the belief's axes are the reader's choice.
+// The slider: shows the charts of one step. Every chart but the belief's comes ready; the belief's axes are the reader's choice.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);

@@ -1,1 +1,1 @@
-"""What rows say: statistics, tables, plots."""
+"""What rows say: statistics, tables, plots, and returns adjusted by a control variate."""

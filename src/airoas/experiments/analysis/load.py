@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from airoas.errors import OptionError
 from airoas.experiments.rows.store import latest
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Part, Spec
 from airoas.experiments.spec.reading import of_folder
 
@@ -20,8 +20,8 @@ def load(folder: str | Path, frame: bool = False) -> Any:
     `label` and `part` say which line of the experiment's tables an episode belongs to.
     """
     spec = of_folder(Path(folder))
-    places = {key: {"part": part.name, "label": cell.label} for part in spec.parts for cell in part.cells for key in cell.ids}
-    rows = [places.get(key, {"part": "", "label": ""}) | row for key, row in latest(Path(folder)).items()]
+    labels = {key: {"part": part.name, "label": cell.label} for part in spec.parts for cell in part.cells for key in cell.ids}
+    rows = [labels.get(key, {"part": "", "label": ""}) | dict(row) for key, row in latest(Path(folder)).items()]
     if not frame:
         return rows
     try:
@@ -31,12 +31,13 @@ def load(folder: str | Path, frame: bool = False) -> Any:
     return pandas.DataFrame(rows)
 
 
-def join(folders: Sequence[Path]) -> tuple[Spec, dict[str, Row]]:
-    """The experiments of some folders as one, and all its rows: parts of one name are one part, equal cells one cell."""
-    spec, rows = of_folder(folders[0]), latest(folders[0])
+def join(folders: Sequence[Path], read: Callable[[Path], dict[str, Row]] = latest) -> tuple[Spec, dict[str, Row]]:
+    """The experiments of some folders as one, and all its rows: parts of one name are one part, equal cells one cell. `read` gives
+    the rows of a folder."""
+    spec, rows = of_folder(folders[0]), dict(read(folders[0]))
     for folder in folders[1:]:
-        other, found = of_folder(folder), latest(folder)
-        _check_models(spec, rows, other, found, folder)
+        other, more = of_folder(folder), read(folder)
+        _check_models(spec, rows, other, more, folder)
         parts = {part.name: part for part in spec.parts}
         for part in other.parts:
             parts[part.name] = _merged(parts[part.name], part, folder) if part.name in parts else part
@@ -48,7 +49,7 @@ def join(folders: Sequence[Path]) -> tuple[Spec, dict[str, Row]]:
             domains=other.domains | spec.domains,
             reference=other.reference | spec.reference,
         )
-        rows |= {key: row for key, row in found.items() if "error" in rows.get(key, {"error": ""})}
+        rows |= {key: row for key, row in more.items() if key not in rows or "error" in rows[key]}
     return spec, rows
 
 
@@ -56,7 +57,7 @@ def _merged(part: Part, other: Part, folder: Path) -> Part:
     """Both parts' cells; one whose name is taken by another gets its folder's beside it."""
     cells = list(part.cells)
     for cell in other.cells:
-        same = next((place for place, known in enumerate(cells) if replace(known, seeds=()) == replace(cell, seeds=())), None)
+        same = next((i for i, known in enumerate(cells) if replace(known, seeds=()) == replace(cell, seeds=())), None)
         if same is not None:
             cells[same] = replace(cell, seeds=tuple(sorted({*cells[same].seeds, *cell.seeds})))
             continue
@@ -65,14 +66,14 @@ def _merged(part: Part, other: Part, folder: Path) -> Part:
     return Part(part.name, tuple(cells), tuple(dict.fromkeys((*part.compare, *other.compare))), part.choose or other.choose)
 
 
-def _check_models(spec: Spec, rows: dict[str, Row], other: Spec, found: dict[str, Row], folder: Path) -> None:
+def _check_models(spec: Spec, rows: dict[str, Row], other: Spec, more: dict[str, Row], folder: Path) -> None:
     """Refuse to put episodes of different models side by side under one name."""
 
-    def models(spec: Spec, rows: dict[str, Row]) -> dict[tuple[str, int | None], str]:
+    def models(spec: Spec, rows: dict[str, Row]) -> dict[tuple[str, int | None], str | None]:
         known = ((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
         return {(domain, row["map"]): row["model"] for domain, row in known if "model" in row and "error" not in row}
 
-    ours, theirs = models(spec, rows), models(other, found)
+    ours, theirs = models(spec, rows), models(other, more)
     for domain, number in ours.keys() & theirs.keys():
         if ours[domain, number] != theirs[domain, number]:
             problem = f"{domain} is another model in {folder} than in the folders before it"

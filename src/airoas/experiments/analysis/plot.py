@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from airoas.errors import OptionError
-from airoas.experiments.analysis.summary import returns
-from airoas.experiments.run.play import Row
-from airoas.experiments.spec.cells import Cell, Part, Spec, shown
+from airoas.experiments.analysis.summary import finished, returns
+from airoas.experiments.rows.types import Row
+from airoas.experiments.spec.cells import Cell, Part, Spec, format_value
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")  # told apart by the colour-blind too
 MARKERS = "osD^vP*X"
@@ -18,26 +18,26 @@ AXES = {"seconds": "seconds for a decision", "iterations": "trials for a decisio
 
 def draw(spec: Spec, rows: dict[str, Row], folder: Path) -> list[Path]:
     """Draw everything that the experiment has to show into a folder; the files."""
-    found = figures(spec, rows)
+    drawn = plots(spec, rows)
     folder.mkdir(parents=True, exist_ok=True)
-    return [_save(figure, folder / f"{name}.png") for name, figure in found.items()]
+    return [_save(figure, folder / f"{name}.png") for name, figure in drawn.items()]
 
 
-def figures(spec: Spec, rows: dict[str, Row]) -> dict[str, Any]:
+def plots(spec: Spec, rows: dict[str, Row]) -> dict[str, Any]:
     """Everything that the experiment has to show: matplotlib's figures by name."""
     try:
         import matplotlib
     except ImportError:
         raise OptionError("matplotlib is not installed", "pip install 'airoas[plot]'.") from None
-    found = {}
+    drawn = {}
     with matplotlib.rc_context({"text.parse_math": False}):  # a title with two dollar signs is no formula
         for number, part in enumerate(spec.parts):
             name = part.name.replace(" ", "-").replace("/", "-") or (f"part-{number}" if len(spec.parts) > 1 else "")
             stem = f"{name}-" if name else ""
-            found[f"{stem}returns"] = _returns(spec, part, rows)
+            drawn[f"{stem}returns"] = _returns(spec, part, rows)
             for axis in _numeric_axes(part):
-                found[f"{stem}against-{axis.replace('_', '-')}"] = _against(spec, part, axis, rows)
-    return found
+                drawn[f"{stem}against-{axis.replace('_', '-')}"] = _against(spec, part, axis, rows)
+    return drawn
 
 
 def _numeric_axes(part: Part) -> list[str]:
@@ -46,11 +46,7 @@ def _numeric_axes(part: Part) -> list[str]:
     for cell in part.cells:
         for axis, value in cell.axes.items():
             values.setdefault(axis, set()).add(value)
-    return [axis for axis, found in values.items() if len(found) > 1 and all(type(value) in (int, float) for value in found)]
-
-
-def _finished(cell: Cell, rows: dict[str, Row]) -> list[Row]:
-    return [rows[key] for key in cell.ids if key in rows and "error" not in rows[key]]
+    return [axis for axis, taken in values.items() if len(taken) > 1 and all(type(value) in (int, float) for value in taken)]
 
 
 def _panels(spec: Spec, part: Part, width: float, height: float) -> tuple[Any, dict[str, Any]]:
@@ -62,8 +58,8 @@ def _panels(spec: Spec, part: Part, width: float, height: float) -> tuple[Any, d
     lines = math.ceil(len(domains) / columns)
     figure = Figure(figsize=(max(6.0, width * columns), height * lines + 0.6), layout="constrained")
     axes = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for spare in axes[len(domains) :]:
-        spare.set_visible(False)
+    for unused in axes[len(domains) :]:
+        unused.set_visible(False)
     panels = dict(zip(domains, axes, strict=False))
     for domain, panel in panels.items():
         panel.set_title(spec.domains[domain].label, fontsize=10)
@@ -75,7 +71,7 @@ def _panels(spec: Spec, part: Part, width: float, height: float) -> tuple[Any, d
 
 
 def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
-    """A line for each cell, and one for each figure that is known from elsewhere."""
+    """A line for each cell, and one for each return that is known from elsewhere."""
     planners = list(dict.fromkeys(cell.planner for cell in part.cells))
     kinds = list(dict.fromkeys(_kind(cell, planners) for cell in part.cells))
     lines = {domain: [cell for cell in part.cells if cell.domain == domain] for domain in spec.domains}
@@ -85,7 +81,7 @@ def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
     figure, panels = _panels(spec, part, 3.0 + 0.075 * longest, 0.7 + 0.28 * most)
     for domain, panel in panels.items():
         for y, cell in enumerate(lines[domain]):
-            known = returns(_finished(cell, rows))
+            known = returns(list(finished(cell, rows).values()))
             colour = COLOURS[kinds.index(_kind(cell, planners)) % len(COLOURS)]
             if known.n:
                 spread = [[known.mean - known.low], [known.high - known.mean]] if math.isfinite(known.sem) else None
@@ -100,12 +96,12 @@ def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
             panel.axvline(bound, color="#B00000", linewidth=0.8, linestyle="--")
         panel.set_yticks(range(len(names)), [cell.label for cell in lines[domain]] + others[domain], fontsize=8)
         panel.set_ylim(len(names) - 0.4, -0.6)
-    said = ["discounted return, mean and 95 % interval"]
+    legend = ["discounted return, mean and 95 % interval"]
     if spec.reference:
-        said.append(f"grey: {spec.reference_title}, with 1.96 standard errors")
+        legend.append(f"grey: {spec.reference_title}, with 1.96 standard errors")
     if any(spec.domains[domain].upper_bound is not None for domain in panels):
-        said.append("dashed: proved upper bound")
-    figure.supxlabel("; ".join(said), fontsize=8)
+        legend.append("dashed: proved upper bound")
+    figure.supxlabel("; ".join(legend), fontsize=8)
     return figure
 
 
@@ -123,7 +119,7 @@ def _against(spec: Spec, part: Part, axis: str, rows: dict[str, Row]) -> Any:
         logarithmic = bool(values) and values[0] > 0 and values[-1] >= 5 * values[0]
         for number, name in enumerate(names):
             known = {
-                cell.axes[axis]: returns(_finished(cell, rows))
+                cell.axes[axis]: returns(list(finished(cell, rows).values()))
                 for cell in part.cells
                 if cell.domain == domain and axis in cell.axes and _line(cell, axis) == name
             }
@@ -133,14 +129,17 @@ def _against(spec: Spec, part: Part, axis: str, rows: dict[str, Row]) -> Any:
             aside = (number - (len(names) - 1) / 2) * 0.03  # side by side, so that no interval hides another
             shift = (values[-1] - values[0]) * aside / 2
             x = [value * (1 + aside) if logarithmic else value + shift for value, _ in points]
-            spread = [[_half(result.mean - result.low) for _, result in points], [_half(result.high - result.mean) for _, result in points]]
+            spread = [
+                [_finite(result.mean - result.low) for _, result in points],
+                [_finite(result.high - result.mean) for _, result in points],
+            ]
             style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]}
             panel.errorbar(
                 x, [result.mean for _, result in points], yerr=spread, capsize=3, markersize=5, linewidth=1.2, label=name, **style
             )
         if logarithmic:
             panel.set_xscale("log")
-        panel.set_xticks(values, [shown(value) for value in values])
+        panel.set_xticks(values, [format_value(value) for value in values])
         panel.minorticks_off()
         panel.set_xlabel(AXES.get(axis, axis.replace("_", " ")), fontsize=9)
         panel.set_ylabel("discounted return, mean and 95 % interval", fontsize=8)
@@ -150,10 +149,10 @@ def _against(spec: Spec, part: Part, axis: str, rows: dict[str, Row]) -> Any:
 
 
 def _line(cell: Cell, axis: str) -> str:
-    return " ".join((cell.planner, *(f"{name}={shown(value)}" for name, value in cell.axes.items() if name != axis)))
+    return " ".join((cell.planner, *(f"{name}={format_value(value)}" for name, value in cell.axes.items() if name != axis)))
 
 
-def _half(width: float) -> float:
+def _finite(width: float) -> float:
     return width if math.isfinite(width) else 0.0
 
 

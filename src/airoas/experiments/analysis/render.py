@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from airoas.experiments.analysis.table import Record
-from airoas.tables import Sheet
+from airoas.experiments.analysis.table import CellSummary, Difference
+from airoas.tables import TextTable
 
 FORMATS = ("text", "markdown", "latex", "csv")
 
 
-def render(sheets: list[Sheet], form: str) -> str:
-    """The sheets one below another."""
-    write: dict[str, Callable[[Sheet], str]] = {"text": Sheet.text, "markdown": _markdown, "latex": _latex}
-    return "\n\n".join(write[form](sheet) for sheet in sheets)
+def render(tables: list[TextTable], form: str) -> str:
+    """The tables one below another."""
+    write: dict[str, Callable[[TextTable], str]] = {"text": TextTable.text, "markdown": _markdown, "latex": _latex}
+    return "\n\n".join(write[form](table) for table in tables)
 
 
-def as_csv(records: list[Record]) -> str:
-    """Records as comma-separated values; what is unknown is empty."""
+def as_csv(lines: Sequence[CellSummary | Difference]) -> str:
+    """Summaries or differences as comma-separated values; what is unknown is empty."""
+    records = [line.to_dict() for line in lines]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
@@ -27,13 +28,13 @@ def as_csv(records: list[Record]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _markdown(sheet: Sheet) -> str:
+def _markdown(table: TextTable) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
-    rules = ("---", *["---:"] * (len(sheet.columns) - 1))
-    notes = [f"\n{note}" for note in sheet.notes]
-    return "\n".join((f"**{sheet.title}**", "", line(sheet.columns), line(rules), *map(line, sheet.rows), *notes))
+    rules = ("---", *["---:"] * (len(table.columns) - 1))
+    notes = [f"\n{note}" for note in table.notes]
+    return "\n".join((f"**{table.title}**", "", line(table.columns), line(rules), *map(line, table.rows), *notes))
 
 
 _LATEX = {
@@ -47,7 +48,7 @@ _LATEX = {
 }
 
 
-def _latex(sheet: Sheet) -> str:
+def _latex(table: TextTable) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return " & ".join(map(escape, cells)) + r" \\"
 
@@ -55,15 +56,15 @@ def _latex(sheet: Sheet) -> str:
         (
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{escape(sheet.title)}}}",
-            rf"  \begin{{tabular}}{{l{'r' * (len(sheet.columns) - 1)}}}",
+            rf"  \caption{{{escape(table.title)}}}",
+            rf"  \begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
             r"    \toprule",
-            f"    {line(sheet.columns)}",
+            f"    {line(table.columns)}",
             r"    \midrule",
-            *(f"    {line(row)}" for row in sheet.rows),
+            *(f"    {line(row)}" for row in table.rows),
             r"    \bottomrule",
             r"  \end{tabular}",
-            *(rf"  \par\small {escape(note)}" for note in sheet.notes),
+            *(rf"  \par\small {escape(note)}" for note in table.notes),
             r"\end{table}",
         )
     )

@@ -66,20 +66,32 @@ def holm_limits(known: Sequence[Estimate], margins: Sequence[float]) -> list[tup
     together, that the mean is: the k-th clearest of m has the level 1 - 0.05 / (m - k + 1), and those that come after the
     first that fails have that one's. nan where nothing is known."""
 
-    def doubt(i: int) -> float:
-        """p of a mean at or below -margin, one-sided."""
+    def one_sided_p(i: int) -> float:
+        """Of a mean at or below -margin."""
         above = known[i].mean + margins[i]
         tail = student_tail(above / known[i].sem if known[i].sem > 0.0 else math.inf, known[i].groups - 1)
         return 0.5 * tail if above > 0.0 else 1.0 - 0.5 * tail
 
     limits = [(math.nan, math.nan)] * len(known)
-    order = sorted((i for i in range(len(known)) if not math.isnan(known[i].sem)), key=doubt)
+    order = sorted((i for i in range(len(known)) if not math.isnan(known[i].sem)), key=one_sided_p)
     left = len(order)
     for i in order:
         half = student_quantile(known[i].groups - 1, 1.0 - (1.0 - LEVEL) / left) * known[i].sem
         limits[i] = known[i].mean - half, known[i].mean + half
         left -= limits[i][0] > -margins[i]
     return limits
+
+
+def less_published(known: Estimate, published: tuple[float, float | None]) -> tuple[float, float, float]:
+    """Our mean less a published one, its standard error by both errors, and p of no difference, two-sided.
+
+    p is by the normal distribution, for no more is known of the published mean; one without an error counts as exact.
+    """
+    mean, sem = published
+    gap, error = known.mean - mean, math.hypot(known.sem, sem or 0.0)
+    if error == 0.0:
+        return gap, error, 1.0 if gap == 0.0 else 0.0
+    return gap, error, math.erfc(abs(gap) / error / math.sqrt(2.0))
 
 
 def student_tail(t: float, df: int) -> float:

@@ -1,4 +1,4 @@
-"""The figures of one cell: what its episodes earned, how they ended, and the time that they took."""
+"""How the episodes of one cell went: what they earned, how they ended, and the time that they took."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from airoas.experiments.analysis.statistics import Estimate, estimate
-from airoas.experiments.rows.slim import searched, timing
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.slim import search_totals, timing
+from airoas.experiments.rows.types import Row
+from airoas.experiments.spec.cells import Cell
 
-WORTH_A_WORD = 0.05
-"""A share of decisions without a search that is told beside the figures."""
+NOTEWORTHY = 0.05
+"""A share of decisions without a search that is told beside the returns."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Summary:
     domain: str
     planner: str
     episodes: int
-    """Those that finished; all other figures but `failures` are about them."""
+    """Those that finished; everything else but `failures` is about them."""
     maps: int
     """On how many maps, where they are drawn; else 0."""
     mean: float
@@ -34,6 +35,12 @@ class Summary:
     low: float
     """The 95 % interval."""
     high: float
+    adjusted_episodes: int
+    """Those that have an adjusted return, which the next four are about."""
+    adjusted_mean: float
+    adjusted_sem: float
+    adjusted_low: float
+    adjusted_high: float
     steps_mean: float
     terminated: float
     """Share of episodes that reached a terminal state."""
@@ -52,30 +59,30 @@ class Summary:
     """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
     unsearched: float
     """Share of these in which the time was up before the first trial."""
-    rescues: int
+    recoveries: int
     """How often a filter had lost all its particles."""
     failures: int
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what is not a number becomes None."""
+        """For JSON and CSV: what is not a number becomes None."""
         return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in asdict(self).items()}
 
 
 def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
-    """The figures of some rows; returns and times are over the episodes that finished."""
+    """The summary of some rows; returns and times are over the episodes that finished."""
     rows = list(rows)
     done = [row for row in rows if "error" not in row]
-    earned = returns(done)
+    earned, adjusted = returns(done), adjusted_returns(done)
     times, moves = [timing(row) for row in done], [row["steps"] for row in done]
     late = [x for row in done for x in row["times"]["overshoot"]] if all("overshoot" in row["times"] for row in done) else []
-    trials, unsearched = search_share(done)
+    trials, unsearched = search_rates(done)
 
-    def over_moves(key: str) -> Any:
-        """A figure of each episode, as often as it has moves."""
-        return np.repeat([found[key] for found in times], moves) if sum(moves) else np.array([math.nan])
+    def over_moves(values: list[float]) -> Any:
+        """A value of each episode, as often as it has moves."""
+        return np.repeat(values, moves) if sum(moves) else np.array([math.nan])
 
-    def share(key: str) -> float:
-        return sum(row[key] for row in done) / len(done) if done else math.nan
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values) if values else math.nan
 
     return Summary(
         domain=domain,
@@ -86,44 +93,71 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         sem=earned.sem,
         low=earned.low,
         high=earned.high,
-        steps_mean=share("steps"),
-        terminated=share("terminated"),
-        success=share("success"),
-        wrong_stop=share("wrong_stop"),
-        plan_seconds_mean=float(over_moves("plan_mean").mean()),
-        plan_seconds_max=float(over_moves("plan_max").max()),
-        update_seconds_mean=float(over_moves("update_mean").mean()),
-        overshoot_ms_mean=1e3 * float(over_moves("overshoot_mean").mean()),
+        adjusted_episodes=adjusted.n,
+        adjusted_mean=adjusted.mean,
+        adjusted_sem=adjusted.sem,
+        adjusted_low=adjusted.low,
+        adjusted_high=adjusted.high,
+        steps_mean=mean([row["steps"] for row in done]),
+        terminated=mean([row["terminated"] for row in done]),
+        success=mean([row["success"] for row in done]),
+        wrong_stop=mean([row["wrong_stop"] for row in done]),
+        plan_seconds_mean=float(over_moves([one["plan_mean"] for one in times]).mean()),
+        plan_seconds_max=float(over_moves([one["plan_max"] for one in times]).max()),
+        update_seconds_mean=float(over_moves([one["update_mean"] for one in times]).mean()),
+        overshoot_ms_mean=1e3 * float(over_moves([one["overshoot_mean"] for one in times]).mean()),
         overshoot_ms_p99=1e3 * float(np.quantile(late, 0.99)) if len(late) else math.nan,
-        overshoot_ms_max=1e3 * float(over_moves("overshoot_max").max()),
+        overshoot_ms_max=1e3 * float(over_moves([one["overshoot_max"] for one in times]).max()),
         trials_mean=trials,
         unsearched=unsearched,
-        rescues=sum(row["rescues"] for row in done),
+        recoveries=sum(row["recoveries"] for row in done),
         failures=len(rows) - len(done),
     )
 
 
-def search_share(rows: Iterable[Row]) -> tuple[float, float]:
+def search_rates(rows: Iterable[Row]) -> tuple[float, float]:
     """Trials per decision, and the share of decisions whose time was up before the first trial; both are about decisions that were
     searched for, and nan where there are none. Bounds that meet before the first trial are no lack of time."""
-    found = [searched(row) for row in rows if "error" not in row]
-    decisions, trials, unsearched = (sum(one[key] for one in found) for key in ("decisions", "trials", "unsearched"))
-    return (trials / decisions, unsearched / decisions) if decisions else (math.nan, math.nan)
+    totals = [search_totals(row) for row in rows if "error" not in row]
+    decisions = sum(one["decisions"] for one in totals)
+    if not decisions:
+        return math.nan, math.nan
+    return sum(one["trials"] for one in totals) / decisions, sum(one["unsearched"] for one in totals) / decisions
 
 
-def no_search(record: dict[str, Any]) -> str | None:
-    """What to say of a summary (as `to_dict` gives it) in which more than a few decisions had no time for a search."""
-    if not (record["unsearched"] or 0.0) > WORTH_A_WORD:
+def no_search_warning(summary: Summary) -> str | None:
+    """What to say where more than a few decisions had no time for a search."""
+    if not summary.unsearched > NOTEWORTHY:
         return None
-    found = f"{record['planner']} on {record['domain']}: no search within the time in {100 * record['unsearched']:.0f} % of the decisions"
-    return f"{found}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."
+    problem = f"{summary.planner} on {summary.domain}: no search within the time in {100 * summary.unsearched:.0f} % of the decisions"
+    return f"{problem}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."
 
 
 def returns(rows: list[Row]) -> Estimate:
     """The mean discounted return of finished episodes."""
-    return estimate([row["discounted_return"] for row in rows], groups(rows))
+    return estimate([row["discounted_return"] for row in rows], map_numbers(rows))
 
 
-def groups(rows: list[Row]) -> list[int] | None:
+def adjusted_returns(rows: list[Row]) -> Estimate:
+    """The mean adjusted return of those that have one."""
+    rows = [row for row in rows if "adjusted" in row]
+    return estimate([row["adjusted"] for row in rows], map_numbers(rows))
+
+
+def paired_difference(first: Cell, second: Cell, rows: dict[str, Row]) -> Estimate:
+    """The mean of first - second: episodes of one seed have the same world, so the difference is taken seed by seed."""
+    ours, theirs = finished(first, rows), finished(second, rows)
+    seeds = sorted(ours.keys() & theirs.keys())
+    gains = [ours[seed]["discounted_return"] - theirs[seed]["discounted_return"] for seed in seeds]
+    return estimate(gains, map_numbers([ours[seed] for seed in seeds]))
+
+
+def finished(cell: Cell, rows: dict[str, Row]) -> dict[int, Row]:
+    """The finished episodes of a cell by seed."""
+    return {seed: rows[key] for key, seed in cell.ids.items() if key in rows and "error" not in rows[key]}
+
+
+def map_numbers(rows: list[Row]) -> list[int] | None:
     """The map of each episode, where maps are drawn."""
-    return [row["map"] for row in rows] if rows and all(row["map"] is not None for row in rows) else None
+    numbers = [row["map"] for row in rows if row["map"] is not None]
+    return numbers if numbers and len(numbers) == len(rows) else None

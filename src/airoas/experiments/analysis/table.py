@@ -1,64 +1,94 @@
-"""What an experiment found, as records and as tables: means, paired differences, and the choice where one was to be made."""
+"""What an experiment found, cell by cell and as tables: means, paired differences, and the choice where one was to be made."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from airoas.experiments.analysis.statistics import estimate, holm
-from airoas.experiments.analysis.summary import groups, no_search, summarise
-from airoas.experiments.run.play import Row
+from airoas.experiments.analysis.control_variate import with_adjusted_returns
+from airoas.experiments.analysis.statistics import holm
+from airoas.experiments.analysis.summary import Summary, no_search_warning, paired_difference, summarise
+from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell, Part, Spec
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 
-Record = dict[str, Any]
+ADJUSTED_NOTE = "Adjusted returns: a control variate takes out what chance decided and leaves the mean (docs/experiments.md)."
 
 
-def figures(spec: Spec, rows: dict[str, Row]) -> list[Record]:
-    """A record for each cell: its summary, beside what others published."""
-    found = []
+@dataclass(frozen=True)
+class CellSummary(Summary):
+    """The summary of a cell, beside what others published."""
+
+    part: str
+    reference_mean: float
+    reference_sem: float
+    upper_bound: float
+    wanted: int
+    """Episodes that the cell is to have."""
+
+    def to_dict(self) -> dict[str, Any]:
+        record = super().to_dict()
+        return {"part": record.pop("part"), **record}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Between two cells of a part on one domain: first - second, world by world."""
+
+    part: str
+    domain: str
+    first: str
+    second: str
+    pairs: int
+    mean: float
+    sem: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    """Corrected for all comparisons of the experiment."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For CSV: what is not a number becomes None."""
+        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in asdict(self).items()}
+
+
+def cell_summaries(spec: Spec, rows: dict[str, Row]) -> list[CellSummary]:
+    """The summary of each cell."""
+    summaries = []
     for part in spec.parts:
         for cell in part.cells:
             summary = summarise(cell.domain, cell.label, (rows[key] for key in cell.ids if key in rows))
-            published = spec.reference.get(cell.domain, {}).get(cell.planner, (None, None))
-            more = {"reference_mean": published[0], "reference_sem": published[1], "upper_bound": spec.domains[cell.domain].upper_bound}
-            found.append({"part": part.name, **summary.to_dict(), **more, "wanted": len(cell.seeds)})
-    return found
+            mean, sem = spec.reference.get(cell.domain, {}).get(cell.planner, (None, None))
+            summaries.append(
+                CellSummary(
+                    **vars(summary),
+                    part=part.name,
+                    reference_mean=_or_nan(mean),
+                    reference_sem=_or_nan(sem),
+                    upper_bound=_or_nan(spec.domains[cell.domain].upper_bound),
+                    wanted=len(cell.seeds),
+                )
+            )
+    return summaries
 
 
-def differences(spec: Spec, rows: dict[str, Row]) -> list[Record]:
-    """A record for each comparison: episodes of one seed have the same world, so the difference is taken seed by seed."""
-    found: list[Record] = []
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def differences(spec: Spec, rows: dict[str, Row]) -> list[Difference]:
+    """Each comparison that the experiment asks for."""
+    compared = []
     for part in spec.parts:
         for first, second in _comparisons(part):
-            ours, theirs = _finished(first, rows), _finished(second, rows)
-            seeds = sorted(ours.keys() & theirs.keys())
-            gains = [ours[seed]["discounted_return"] - theirs[seed]["discounted_return"] for seed in seeds]
-            known = estimate(gains, groups([ours[seed] for seed in seeds]))
-            found.append(
-                {
-                    "part": part.name,
-                    "domain": first.domain,
-                    "first": first.label,
-                    "second": second.label,
-                    "pairs": known.n,
-                    "mean": known.mean,
-                    "sem": known.sem,
-                    "low": known.low,
-                    "high": known.high,
-                    "p": known.p,
-                }
-            )
-    for record, adjusted in zip(found, holm([record["p"] for record in found]), strict=True):
-        record["p_holm"] = adjusted
-    return [{key: None if isinstance(value, float) and math.isnan(value) else value for key, value in record.items()} for record in found]
-
-
-def _finished(cell: Cell, rows: dict[str, Row]) -> dict[int, Row]:
-    """The episodes of a cell by seed."""
-    return {seed: rows[key] for key, seed in cell.ids.items() if key in rows and "error" not in rows[key]}
+            known = paired_difference(first, second, rows)
+            values = (known.n, known.mean, known.sem, known.low, known.high, known.p, math.nan)
+            compared.append(Difference(part.name, first.domain, first.label, second.label, *values))
+    return [replace(one, p_holm=p) for one, p in zip(compared, holm([one.p for one in compared]), strict=True)]
 
 
 def _comparisons(part: Part) -> Iterator[tuple[Cell, Cell]]:
@@ -76,115 +106,117 @@ def _comparisons(part: Part) -> Iterator[tuple[Cell, Cell]]:
             yield (late, early) if late.planner == wanted else (early, late)
 
 
-def sheets(spec: Spec, rows: dict[str, Row]) -> list[Sheet]:
-    """The tables of an experiment."""
-    records = figures(spec, rows)
-    places = dict.fromkeys((record["part"], record["domain"]) for record in records)
-    found = [_returns(spec, *place, [r for r in records if (r["part"], r["domain"]) == place]) for place in places]
-    found += [_choice(spec, part, [r for r in records if r["part"] == part.name]) for part in spec.parts if part.choose]
-    compared = differences(spec, rows)
+def tables(spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: Iterable[str] = ()) -> list[TextTable]:
+    """The tables of an experiment. With `adjusted` they show adjusted returns too, and compare these. `remarks` are put below the
+    first one."""
+    summaries = cell_summaries(spec, rows)
+    keys = dict.fromkeys((one.part, one.domain) for one in summaries)
+    built = [_returns(spec, *key, [one for one in summaries if (one.part, one.domain) == key], adjusted) for key in keys]
+    built += [_choice(spec, part, [one for one in summaries if one.part == part.name]) for part in spec.parts if part.choose]
+    compared = differences(spec, with_adjusted_returns(rows) if adjusted else rows)
     if compared:
-        found.append(_differences(spec, compared))
-    if found and spec.scale:
-        for sheet in found:
-            sheet.title += f" [scale {spec.scale}]"
-    found[0].notes[:0] = _remarks(spec, records)
-    return found
+        built.append(_differences(spec, compared, adjusted))
+    if spec.scale:
+        for table in built:
+            table.title += f" [scale {spec.scale}]"
+    built[0].notes[:0] = [*_remarks(spec, summaries), *([ADJUSTED_NOTE] if adjusted else []), *remarks]
+    return built
 
 
-def _remarks(spec: Spec, records: list[Record]) -> list[str]:
+def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     """What has to be said of the whole."""
     remarks = [spec.note] if spec.note else []
     if spec.scale:
         remarks.append(f"Scale {spec.scale}: budgets and episodes are cut down for a quick look. This is not the experiment itself.")
-    wanted, there = (sum(record[key] for record in records) for key in ("wanted", "episodes"))
-    failed = sum(record["failures"] for record in records)
-    if there + failed < wanted:
-        remarks.append(f"Not finished: {there + failed} of {wanted} episodes are there.")
+    wanted, done = sum(one.wanted for one in summaries), sum(one.episodes for one in summaries)
+    failed = sum(one.failures for one in summaries)
+    if done + failed < wanted:
+        remarks.append(f"Not finished: {done + failed} of {wanted} episodes are there.")
     if failed:
         remarks.append(f"{failed} episodes failed and are left out of every mean, which may flatter it; their rows have the error.")
-    rescues = sum(record["rescues"] for record in records)
-    if rescues:
-        remarks.append(f"A filter lost all its particles and was rescued {rescues} times.")
-    remarks += filter(None, map(no_search, records))
+    recoveries = sum(one.recoveries for one in summaries)
+    if recoveries:
+        remarks.append(f"A filter lost all its particles and recovered {recoveries} times.")
+    remarks += filter(None, map(no_search_warning, summaries))
     return remarks
 
 
-def _returns(spec: Spec, part: str, domain: str, records: list[Record]) -> Sheet:
-    about = spec.domains[domain]
-    title = " - ".join(filter(None, (part, about.label if domain.endswith(about.label) else f"{about.label} ({domain})")))
-    columns: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval", spec.reference_title)
-    columns += ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
-    sheet = Sheet(title, columns)
-    for r in records:
-        count = f"{r['episodes']} on {r['maps']} maps" if r["maps"] else str(r["episodes"])
-        earned = (with_error(r["mean"], r["sem"]), interval(r["low"], r["high"]), with_error(r["reference_mean"], r["reference_sem"]))
-        ended = (percent(r["success"]), percent(r["wrong_stop"]))
-        planning = pair(_times(1e3, r["plan_seconds_mean"]), _times(1e3, r["plan_seconds_max"]))
-        over = pair(r["overshoot_ms_mean"], r["overshoot_ms_max"])
-        searched = ("" if r["trials_mean"] is None else f"{r['trials_mean']:.0f}", percent(r["unsearched"]))
-        sheet.rows.append((r["planner"], count, *earned, *ended, planning, over, *searched, str(r["failures"] or "")))
+def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], adjusted: bool) -> TextTable:
+    info = spec.domains[domain]
+    title = " - ".join(filter(None, (part, info.label if domain.endswith(info.label) else f"{info.label} ({domain})")))
+    before: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval")
+    before += ("adjusted ± SEM", "its 95 % interval") if adjusted else ()
+    after = ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
+    table = TextTable(title, (*before, spec.reference_title, *after))
+    for one in summaries:
+        count = f"{one.episodes} on {one.maps} maps" if one.maps else str(one.episodes)
+        earned = [with_error(one.mean, one.sem), interval(one.low, one.high)]
+        if adjusted:
+            some = f" ({one.adjusted_episodes})" if 0 < one.adjusted_episodes < one.episodes else ""
+            earned += [with_error(one.adjusted_mean, one.adjusted_sem) + some, interval(one.adjusted_low, one.adjusted_high)]
+        earned.append(with_error(one.reference_mean, one.reference_sem))
+        ended = (percent(one.success), percent(one.wrong_stop))
+        planning = mean_and_max(1e3 * one.plan_seconds_mean, 1e3 * one.plan_seconds_max)
+        over = mean_and_max(one.overshoot_ms_mean, one.overshoot_ms_max)
+        searched = ("" if math.isnan(one.trials_mean) else f"{one.trials_mean:.0f}", percent(one.unsearched))
+        table.rows.append((one.planner, count, *earned, *ended, planning, over, *searched, str(one.failures or "")))
     planners = {cell.planner for cell in spec.cells}
     for name, (mean, sem) in spec.reference.get(domain, {}).items():
         if name not in planners:
-            sheet.rows.append((name, "", "", "", with_error(mean, sem), *[""] * (len(columns) - 5)))
-    if about.upper_bound is not None:
-        sheet.notes.append(f"No policy earns more than {about.upper_bound:g} here (proved).")
-    if about.note:
-        sheet.notes.append(about.note)
-    if any(r["maps"] for r in records):
-        sheet.notes.append("Errors and intervals are those of a mean over maps.")
-    return sheet.trimmed()
+            published = with_error(mean, _or_nan(sem))
+            table.rows.append((name, *[""] * (len(before) - 1), published, *[""] * len(after)))
+    if info.upper_bound is not None:
+        table.notes.append(f"No policy earns more than {info.upper_bound:g} here (proved).")
+    if info.note:
+        table.notes.append(info.note)
+    if any(one.maps for one in summaries):
+        table.notes.append("Errors and intervals are those of a mean over maps.")
+    return table.trimmed()
 
 
-def _choice(spec: Spec, part: Part, records: list[Record]) -> Sheet:
-    sheet = Sheet(f"{part.name or 'best'} - chosen", ("domain", "planner", "chosen", "return ± SEM", "among"))
+def _choice(spec: Spec, part: Part, summaries: list[CellSummary]) -> TextTable:
+    table = TextTable(f"{part.name or 'best'} - chosen", ("domain", "planner", "chosen", "return ± SEM", "among"))
     for domain in dict.fromkeys(cell.domain for cell in part.cells):
         for planner in dict.fromkeys(cell.planner for cell in part.cells):
             labels = [cell.label for cell in part.cells if (cell.domain, cell.planner) == (domain, planner)]
-            tried = [r for r in records if r["domain"] == domain and r["planner"] in labels and r["mean"] is not None]
+            tried = [one for one in summaries if one.domain == domain and one.planner in labels and not math.isnan(one.mean)]
             if len(labels) > 1 and tried:
-                best = max(tried, key=lambda r: r["mean"])
-                chosen = best["planner"].removeprefix(planner).strip()
-                row = (spec.domains[domain].label, planner, chosen, with_error(best["mean"], best["sem"]), str(len(labels)))
-                sheet.rows.append(row)
-    sheet.notes.append("The mean of a winner is too high on the seeds that made it win: report it on other seeds.")
-    return sheet
+                best = max(tried, key=lambda one: one.mean)
+                chosen = best.planner.removeprefix(planner).strip()
+                table.rows.append((spec.domains[domain].label, planner, chosen, with_error(best.mean, best.sem), str(len(labels))))
+    table.notes.append("The mean of a winner is too high on the seeds that made it win: report it on other seeds.")
+    return table
 
 
-def _differences(spec: Spec, records: list[Record]) -> Sheet:
-    sheet = Sheet("differences on the same worlds", ("domain", "difference", "pairs", "mean ± SEM", "95 % interval", "p", "p (Holm)"))
-    several = len(spec.parts) > 1
-    for r in records:
-        domain = f"{r['part']}: {spec.domains[r['domain']].label}" if several and r["part"] else spec.domains[r["domain"]].label
-        p = (probability(r["p"]), probability(r["p_holm"]))
-        row = (domain, f"{r['first']} - {r['second']}", str(r["pairs"]), with_error(r["mean"], r["sem"]), interval(r["low"], r["high"]), *p)
-        sheet.rows.append(row)
-    tested = sum(r["p"] is not None for r in records)
+def _differences(spec: Spec, compared: list[Difference], adjusted: bool) -> TextTable:
+    what = "differences of adjusted returns" if adjusted else "differences"
+    table = TextTable(f"{what} on the same worlds", ("domain", "difference", "pairs", "mean ± SEM", "95 % interval", "p", "p (Holm)"))
+    for one in compared:
+        label = spec.domains[one.domain].label
+        domain = f"{one.part}: {label}" if len(spec.parts) > 1 and one.part else label
+        known = (str(one.pairs), with_error(one.mean, one.sem), interval(one.low, one.high), probability(one.p), probability(one.p_holm))
+        table.rows.append((domain, f"{one.first} - {one.second}", *known))
+    tested = sum(not math.isnan(one.p) for one in compared)
     note = f"Student intervals of paired differences, each on its own; p (Holm) is corrected for all {tested} comparisons of this table."
-    sheet.notes.append(note)
-    return sheet
+    table.notes.append(note)
+    return table
 
 
-def with_error(mean: float | None, sem: float | None) -> str:
-    return "" if mean is None else f"{mean:.3f}" if sem is None else f"{mean:.3f} ± {sem:.3f}"
+def with_error(mean: float, sem: float) -> str:
+    return "" if math.isnan(mean) else f"{mean:.3f}" if math.isnan(sem) else f"{mean:.3f} ± {sem:.3f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+def interval(low: float, high: float) -> str:
+    return "" if math.isnan(low) or math.isnan(high) else f"[{low:.3f}, {high:.3f}]"
 
 
-def pair(typical: float | None, most: float | None) -> str:
-    return "" if typical is None or most is None else f"{typical:.2f} ({most:.2f})"
+def mean_and_max(mean: float, most: float) -> str:
+    return "" if math.isnan(mean) or math.isnan(most) else f"{mean:.2f} ({most:.2f})"
 
 
-def percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f} %"
+def percent(fraction: float) -> str:
+    return "" if math.isnan(fraction) else f"{100 * fraction:.1f} %"
 
 
-def probability(p: float | None) -> str:
-    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _times(factor: float, value: float | None) -> float | None:
-    return None if value is None else factor * value
+def probability(p: float) -> str:
+    return "" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from airoas.experiments.rows.slim import MOVES, TIMED, TIMINGS
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.types import Row
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Actions by number, a character for each."""
+Values = dict[str, Any]
+"""What JSON holds, not yet known to be a row."""
 Kinds = dict[str, Callable[[Any], bool]]
 """Names, each with what tells its values from others."""
 
@@ -51,24 +53,27 @@ SHARED: tuple[Kinds, ...] = (
     {"map": _or_none(whole), "model": _or_none(_text)},
 )
 """What episodes of one cell have in common, those of one machine, and those of one model."""
+ADJUSTED = "adjusted"
+"""Its name in a row: an id says what was to be run and not by which version, so that it stays with the actions it is of."""
 OWN: Kinds = {"id": _text, "seed": whole, "discounted_return": _number, "return": _number, "steps": whole}
-OWN |= {"terminated": _flag, "success": _flag, "wrong_stop": _flag, "rescues": whole}
+OWN |= {"terminated": _flag, "success": _flag, "wrong_stop": _flag, "recoveries": whole}
 OWN |= {"actions": lambda value: _text(value) or _list(value)}
 OWN |= dict.fromkeys(("search.decisions", "search.trials", "search.unsearched"), whole)
 OWN |= dict.fromkeys((f"times.{name}" for name in (*TIMINGS, "preparation", "seconds")), _number) | {"times.started": _text}
 """The columns of every episode without its moves."""
-KINDS: Kinds = OWN | {"return_without_luck": _number, "error": _text}
+KINDS: Kinds = OWN | {ADJUSTED: _number, "error": _text}
 KINDS |= dict.fromkeys((*MOVES, *(f"times.{name}" for name in TIMED)), _list)
 """All the columns that there are; a row that has no such thing has None there."""
 _SHARED: Kinds = {name: kind for kinds in SHARED for name, kind in kinds.items()}
 _ROW: Kinds = {**_SHARED, **KINDS, "search": _table, "times": _table}
 
 
-def parts_of(row: Row) -> tuple[list[str], Row]:
+def parts_of(row: Row) -> tuple[list[str], Values]:
     """What a row shares with others, as JSON, and its own values by column."""
-    groups = [json.dumps({name: row[name] for name in kinds if name in row}, sort_keys=True, allow_nan=False) for kinds in SHARED]
-    values: Row = {}
-    for name, value in row.items():
+    whole_row = cast(Values, row)
+    groups = [json.dumps({name: whole_row[name] for name in kinds if name in row}, sort_keys=True, allow_nan=False) for kinds in SHARED]
+    values: Values = {}
+    for name, value in whole_row.items():
         if name in _SHARED:
             continue
         if name in ("search", "times"):
@@ -78,34 +83,35 @@ def parts_of(row: Row) -> tuple[list[str], Row]:
     return groups, values
 
 
-def row_of(values: Row, groups: list[Row]) -> Row:
+def row_of(values: Values, groups: list[Values]) -> Row:
     """The row that such parts are of. ValueError says what is wrong with them."""
-    there = {name: value for name, value in values.items() if value is not None}
-    row: Row = {}
+    given = {name: value for name, value in values.items() if value is not None}
+    row: Values = {}
     for group in groups:
         row |= group
-    for name in (*_CELL, "map", *(("id", "seed") if "error" in there else OWN)):
-        if name not in row and name not in there:
+    for name in (*_CELL, "map", *(("id", "seed") if "error" in given else OWN)):
+        if name not in row and name not in given:
             raise ValueError(f"{name} is missing")
     row["times"] = {}
-    for name, value in there.items():
+    for name, value in given.items():
         _check(KINDS, name, value)
         outer, _, inner = name.rpartition(".")
         (row.setdefault(outer, {}) if outer else row)[inner] = _as_list(value) if name == "actions" else value
     for name, moves in (*row.items(), *row["times"].items()):
         if name in ("actions", *MOVES, *TIMED) and len(moves) != row.get("steps"):
             raise ValueError(f"{name} are {len(moves)}, steps {row.get('steps')}")
-    return row
+    return cast(Row, row)
 
 
-def check_row(row: Row) -> None:
-    """ValueError where a value that has a name of ours is not of its kind."""
-    for name, value in row.items():
+def check_row(values: Values) -> Row:
+    """The row that a table is; ValueError where a value that has a name of ours is not of its kind."""
+    for name, value in values.items():
         if name in _ROW:
             _check(_ROW, name, value)
+    return cast(Row, values)
 
 
-def check_group(group: Any) -> Row:
+def check_group(group: Any) -> Values:
     """What rows share, if it is that; else ValueError."""
     if not isinstance(group, dict):
         raise ValueError("what rows share is no table")
@@ -120,7 +126,7 @@ def check_columns(names: Any) -> list[str]:
         raise ValueError("it names no columns")
     for name in names:
         if name not in ("of", *KINDS) or names.count(name) > 1:
-            raise ValueError(f"there is a column {name[:50]!r} too many, perhaps of a later airoas")
+            raise ValueError(f"there is a column {name[:50]!r} too many, perhaps of another version of airoas")
     return names
 
 
@@ -143,7 +149,7 @@ def _as_text(actions: Any) -> Any:
 def _as_list(actions: Any) -> Any:
     if isinstance(actions, list):
         return actions
-    found = [DIGITS.find(digit) for digit in actions]
-    if -1 in found:
+    numbers = [DIGITS.find(digit) for digit in actions]
+    if -1 in numbers:
         raise ValueError(f"actions is {actions!r}"[:200])
-    return found
+    return numbers

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airoas.experiments.rows.columns import OWN, check_columns, check_group, check_row, parts_of, refuse, row_of, whole
-from airoas.experiments.run.play import Row
-
-COLUMNS = ["of", *OWN]
+from airoas.experiments.rows.columns import ADJUSTED, OWN, Values, check_columns, check_group, check_row, parts_of, refuse, row_of, whole
+from airoas.experiments.rows.types import Row
 
 
 class Lines:
@@ -20,7 +18,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._columns: list[str] = []
-        self._groups: dict[int, Row] = {}
+        self._groups: dict[int, Values] = {}
         self._numbers: dict[str, int] = {}
 
     def read(self, line: bytes) -> Row | None:
@@ -35,8 +33,7 @@ class Lines:
         if not isinstance(value, dict):
             raise ValueError("it is no table and no list")
         if "id" in value:
-            check_row(value)
-            return value
+            return check_row(value)
         if "as" in value:
             number, group = value.pop("as"), check_group(value)
             if not whole(number):
@@ -50,13 +47,15 @@ class Lines:
     def write(self, row: Row) -> list[Any]:
         """The lines to write for a row. One with more or less than the usual, its moves or an error, is a row by itself."""
         groups, values = parts_of(row)
-        if values.keys() != OWN.keys():
+        names = [*OWN, ADJUSTED] if ADJUSTED in values else [*OWN]
+        if values.keys() != set(names):
             return [row]
-        lines: list[Any] = [] if self._columns == COLUMNS else [{"columns": COLUMNS}]
-        self._columns = COLUMNS
+        columns = ["of", *names]
+        lines: list[Any] = [] if self._columns == columns else [{"columns": columns}]
+        self._columns = columns
         for group in groups:
             if group not in self._numbers:
                 number = 1 + max(self._groups, default=-1)
                 self._numbers[group], self._groups[number] = number, json.loads(group)
                 lines.append({"as": number, **self._groups[number]})
-        return [*lines, [[self._numbers[group] for group in groups], *(values[name] for name in OWN)]]
+        return [*lines, [[self._numbers[group] for group in groups], *(values[name] for name in names)]]

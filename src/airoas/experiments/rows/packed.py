@@ -11,9 +11,9 @@ from typing import Any
 
 from airoas.errors import StoredDataError
 from airoas.experiments.rows.columns import KINDS, check_columns, check_group, parts_of, refuse, row_of, whole
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.types import Row
 
-FORMAT = "airoas episodes 1"
+FORMAT = "airoas episodes 2"
 MOST = 1 << 28
 """Bytes that a file may unpack to."""
 
@@ -23,10 +23,10 @@ def pack(rows: Iterable[Row]) -> bytes:
     parts = sorted((parts_of(row) for row in rows), key=lambda part: (part[0], part[1].get("seed", 0), part[1]["id"]))
     groups: dict[str, int] = {}
     of = [[groups.setdefault(group, len(groups)) for group in shared] for shared, _ in parts]
-    there = {name for _, values in parts for name in values}
-    if strange := there - KINDS.keys():
+    present = {name for _, values in parts for name in values}
+    if strange := present - KINDS.keys():
         raise StoredDataError(f"there are episodes with {min(strange)!r}", "leave out what airoas has not written.")
-    columns = {name: [values.get(name) for _, values in parts] for name in KINDS if name in there}
+    columns = {name: [values.get(name) for _, values in parts] for name in KINDS if name in present}
     table = {"format": FORMAT, "shared": [json.loads(group) for group in groups], "columns": {"of": of, **columns}}
     return gzip.compress(json.dumps(table, allow_nan=False, separators=(",", ":")).encode(), mtime=0)
 

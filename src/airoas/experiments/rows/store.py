@@ -14,7 +14,7 @@ from airoas.errors import OptionError, StoredDataError
 from airoas.experiments.rows.lines import Lines
 from airoas.experiments.rows.packed import pack, unpack
 from airoas.experiments.rows.slim import slim
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.types import Row
 
 SPEC, EPISODES, PACKED, LOCK = "spec.toml", "episodes.jsonl", "episodes.json.gz", "lock"
 
@@ -45,7 +45,7 @@ class Store:
             names = {path.name for path in folder.iterdir()}
         except OSError as error:
             raise OptionError(f"{folder} cannot be used ({error.strerror})", "choose another folder with --out.") from None
-        strangers = names - {LOCK, EPISODES, PACKED, f"{SPEC}.part"}
+        strangers = names - {LOCK, EPISODES, PACKED, *(f"{name}.part" for name in (SPEC, EPISODES, PACKED))}
         if strangers and SPEC not in strangers:
             raise OptionError(f"{folder} has other files in it ({min(strangers)})", "give --out a new or empty folder.")
         self.folder = folder
@@ -73,8 +73,7 @@ class Store:
 
     def append(self, row: Row) -> None:
         """Write an episode down, for good."""
-        lines = (json.dumps(line, allow_nan=False, separators=(",", ":")) + "\n" for line in self._lines.write(row))
-        rest = memoryview("".join(lines).encode())
+        rest = memoryview(_encoded(self._lines, row))
         try:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -93,9 +92,9 @@ class Store:
             while end > 0:
                 begin = max(0, end - 65536)
                 file.seek(begin)
-                found = file.read(end - begin).rfind(b"\n")
-                end = begin + found + 1 if found >= 0 else begin
-                if found >= 0:
+                last = file.read(end - begin).rfind(b"\n")
+                end = begin + last + 1 if last >= 0 else begin
+                if last >= 0:
                     break
             file.truncate(end)
 
@@ -108,6 +107,11 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _encoded(lines: Lines, row: Row) -> bytes:
+    """The lines to write for a row."""
+    return b"".join(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n" for line in lines.write(row))
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -149,14 +153,28 @@ def pack_folder(folder: Path, keep: Iterable[str] = ()) -> int:
 
 
 def write_packed(folder: Path, rows: Iterable[Row]) -> None:
-    """Put rows in place of what a folder has, whoever holds its lock."""
-    part, table = folder / f"{PACKED}.part", pack(rows)
+    """Put packed rows in place of what a folder has. Whoever calls it holds the lock."""
+    _put(folder, PACKED, pack(rows), EPISODES)
+
+
+def rewrite(folder: Path, rows: Iterable[Row]) -> None:
+    """Put rows in place of what a folder has, packed where it is packed, else as lines. Whoever calls it holds the lock."""
+    if not (folder / EPISODES).exists():
+        write_packed(folder, rows)
+        return
+    lines = Lines()
+    _put(folder, EPISODES, b"".join(_encoded(lines, row) for row in rows), PACKED)
+
+
+def _put(folder: Path, name: str, content: bytes, instead_of: str) -> None:
+    """Write a file, as a whole or not at all, and only then delete the other."""
+    part = folder / f"{name}.part"
     try:
-        part.write_bytes(table)
-        part.replace(folder / PACKED)
-        (folder / EPISODES).unlink(missing_ok=True)
+        part.write_bytes(content)
+        part.replace(folder / name)
+        (folder / instead_of).unlink(missing_ok=True)
     except OSError as error:
-        raise StoredDataError(f"{folder / PACKED} cannot be written ({error.strerror})", "mend that; nothing is lost.") from None
+        raise StoredDataError(f"{folder / name} cannot be written ({error.strerror})", "mend that; nothing is lost.") from None
 
 
 def latest(folder: Path) -> dict[str, Row]:
@@ -167,12 +185,12 @@ def latest(folder: Path) -> dict[str, Row]:
 def find(folder: Path, beginning: str) -> Row:
     """The one episode of a folder whose id begins so."""
     read_spec(folder)
-    found = [row for key, row in latest(folder).items() if key.startswith(beginning)]
-    if len(found) != 1:
-        what = "no episode" if not found else f"{len(found)} episodes"
-        remedy = f"`airoas report {folder}` makes a page that names some, and airoas.load has all." if not found else "write more of it."
+    rows = [row for key, row in latest(folder).items() if key.startswith(beginning)]
+    if len(rows) != 1:
+        what = "no episode" if not rows else f"{len(rows)} episodes"
+        remedy = f"`airoas report {folder}` makes a page that names some, and airoas.load has all." if not rows else "write more of it."
         raise OptionError(f"{what} of {folder} has an id that begins with {beginning!r}", remedy)
-    return found[0]
+    return rows[0]
 
 
 def read_spec(folder: Path) -> str:

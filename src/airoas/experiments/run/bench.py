@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import warnings
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ from airoas import __version__
 from airoas.errors import OptionError
 from airoas.experiments.rows.slim import slim
 from airoas.experiments.rows.store import Store
-from airoas.experiments.run.play import Row, Task, find_domain
+from airoas.experiments.rows.types import EpisodeSpec, Extra, Row, Task
+from airoas.experiments.run.play import find_domain
 from airoas.experiments.run.pool import Runner, run
 from airoas.experiments.spec.cells import Cell, Spec
 from airoas.experiments.spec.reading import parse
+
+log = logging.getLogger(__name__)
 
 
 def bench(
@@ -25,7 +28,7 @@ def bench(
     runner: Callable[[], Runner],
     watch: Callable[[Row | None, dict[str, Row]], None] = lambda row, rows: None,
     retry: bool = False,
-    extra: dict[str, Any] | None = None,
+    extra: Extra | None = None,
     full: bool = False,
 ) -> dict[str, Row]:
     """Run what is missing of an experiment and return all its rows by id.
@@ -40,12 +43,14 @@ def bench(
         tasks = missing(spec, store.rows, retry)
         watch(None, store.rows)
         if again := sum(task["id"] in store.rows for task in tasks):
-            warnings.warn(f"failed episodes that are run again: {again}", stacklevel=2)
+            log.warning("failed episodes that are run again: %d", again)
         if tasks:
             with contextlib.closing(runner()) as running:
-                for row in run([task | (extra or {}) for task in tasks], running):
-                    failed = {"model": content_of(row)} if "error" in row else {}
-                    kept = {key: value for key, value in row.items() if key != "shown"} | failed
+                for row in run([{**task, **(extra or {})} for task in tasks], running):
+                    kept = row.copy()
+                    kept.pop("shown", None)
+                    if "error" in row:
+                        kept["model"] = model_digest(row)
                     store.append(kept if full else slim(kept))
                     watch(row, store.rows)
         return store.rows
@@ -56,15 +61,15 @@ def missing(spec: Spec, rows: dict[str, Row], retry: bool = False) -> list[Task]
 
     def wanted(task: Task) -> bool:
         row = rows.get(task["id"])
-        return row is None or ("error" in row and (retry or row.get("model") is None or row["model"] != content_of(task)))
+        return row is None or ("error" in row and (retry or row.get("model") is None or row["model"] != model_digest(task)))
 
     return [task for task in spec.tasks() if wanted(task)]
 
 
-def content_of(task: Task | Row) -> str | None:
-    """The model of an episode as its digest; None where it fails before it has one."""
+def model_digest(episode: EpisodeSpec) -> str | None:
+    """A digest of an episode's model; None where it fails before it has one."""
     try:
-        return str(find_domain(task["domain"])(task["seed"]).content)
+        return str(find_domain(episode["domain"])(episode["seed"]).content)
     except Exception:  # the episode says what is wrong
         return None
 
@@ -84,7 +89,7 @@ def _agree(spec: Spec, store: Store) -> None:
             raise OptionError(f"{domain} has changed since {store.folder} was begun", other)
     versions = {row["version"] for row in store.rows.values()} | {__version__}
     if len(versions) > 1:
-        warnings.warn(f"{store.folder} has episodes of airoas {', '.join(sorted(versions))}", stacklevel=2)
+        log.warning("%s has episodes of airoas %s", store.folder, ", ".join(sorted(versions)))
 
 
 def _nature(spec: Spec) -> list[Any]:
@@ -98,14 +103,14 @@ def _departure(earlier: Spec, spec: Spec) -> str:
     if earlier.scale != spec.scale:
         return f"its scale is {earlier.scale or 1}, not {spec.scale or 1}"
     for name in ("domain", "planner"):
-        known, asked = (", ".join(dict.fromkeys(getattr(cell, name) for cell in found.cells)) for found in (earlier, spec))
-        if known != asked:
-            return f"{name} {known}, not {asked}"
+        kept, wanted = (", ".join(dict.fromkeys(getattr(cell, name) for cell in each.cells)) for each in (earlier, spec))
+        if kept != wanted:
+            return f"{name} {kept}, not {wanted}"
     for before, now in zip(earlier.cells, spec.cells, strict=False):
-        there, here = _settings(before), _settings(now)
-        for name in [*there, *here]:
-            if there.get(name) != here.get(name):
-                return f"{name} of {now.label} is {there.get(name, 'not given')}, not {here.get(name, 'given')}"
+        stored, asked = _settings(before), _settings(now)
+        for name in [*stored, *asked]:
+            if stored.get(name) != asked.get(name):
+                return f"{name} of {now.label} is {stored.get(name, 'not given')}, not {asked.get(name, 'given')}"
     return "its parts are others"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import queue
 from typing import Any
 
 from airoas.errors import OptionError
-from airoas.experiments.run.play import Row, Task, lost, play
+from airoas.experiments.rows.types import Row, Task
+from airoas.experiments.run.play import failed_row, play
 
+log = logging.getLogger(__name__)
 WAIT = 15.0
 """Seconds in which a scheduler has to answer."""
 
@@ -64,12 +67,13 @@ class Cluster:
         for future in done:
             task = self._tasks.pop(future)
             if future.cancelled():
-                self.submit(task)  # the scheduler has lost it
+                log.warning("the scheduler has lost the episode with seed %d on %s; it is run again", task["seed"], task["domain"])
+                self.submit(task)
                 continue
             try:
                 rows.append(future.result())
             except self._dask.KilledWorker:
-                rows.append(lost(task, "its worker died again and again. See whether memory ran out on it."))
+                rows.append(failed_row(task, "its worker died again and again. See whether memory ran out on it."))
         return rows
 
     def close(self) -> None:

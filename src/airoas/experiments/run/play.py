@@ -13,7 +13,7 @@ import traceback
 import warnings
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,66 +21,61 @@ from airoas import __version__, catalog
 from airoas.compiler.kernels import mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
+from airoas.experiments.rows.types import Machine, Outcome, Row, Task, Times, episode_spec
 from airoas.experiments.run.replay import Replayed
-
-Task = dict[str, Any]
-"""An episode to run: `id`, `domain` (a name or file.py:Model), `planner` (likewise), `options`, `filter`, `particles`,
-`max_steps`, `seed`, `map` (its number where maps are drawn, else None); where wanted `mode`, `show` (the id of an episode to keep
-as text), `replay` (the row to repeat)."""
-Row = dict[str, Any]
-"""What came of it. Without `times` and `machine` it is the same on every run of a task whose budget is `iterations`."""
-REPEATED = ("id", "domain", "planner", "options", "filter", "particles", "max_steps", "seed", "map")
 
 
 def play(task: Task) -> Row:
     """Run one episode. One that fails is a row too, with its error; only a model that cannot be compiled is raised."""
     begun, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    row = {key: task[key] for key in REPEATED} | {"version": __version__, "machine": machine()}
+    outcome: Outcome
     with contextlib.ExitStack() as stack:
         stack.enter_context(running(task.get("mode") or mode()))
-        said = stack.enter_context(warnings.catch_warnings(record=True))
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         try:
-            result = _run(task)
+            outcome = _run(task)
         except CompileError:
             raise  # it would be the same in every episode, and slow
         except AiroasError as error:
-            result = {"error": str(error)}
+            outcome = {"error": str(error)}
         except Exception as error:
             if mode() != "compiled":
                 raise  # whoever runs interpreted or with bounds checks wants to see where
             remedy = "Run it with --mode debug or --mode interpreted to see more."
-            result = {"error": f"{type(error).__name__}: {error} ({_place(error)}). {remedy}"}
-        row |= result
-        if said:
-            row["warnings"] = sorted({str(warning.message) for warning in said})
-    row["times"] = row.get("times", {}) | {"started": started, "seconds": round(time.perf_counter() - begun, 6)}
-    return row
+            outcome = {"error": f"{type(error).__name__}: {error} ({_raised_at(error)}). {remedy}"}
+        if caught:
+            outcome["warnings"] = sorted({str(warning.message) for warning in caught})
+    times: Times = {**outcome.get("times", {}), "started": started, "seconds": round(time.perf_counter() - begun, 6)}
+    return {**episode_spec(task), "version": __version__, "machine": machine(), **outcome, "times": times}
 
 
-def _place(error: Exception) -> str:
-    """Where it was raised, as near to the user as code of ours or theirs goes."""
+def _raised_at(error: Exception) -> str:
+    """File and line, as near to the user as code of ours or theirs goes."""
     frames = traceback.extract_tb(error.__traceback__)
     near = [frame for frame in frames if "site-packages" not in frame.filename] or list(frames)
     return f"{Path(near[-1].filename).name}, line {near[-1].lineno}"
 
 
-def lost(task: Task, error: str) -> Row:
+def failed_row(task: Task, error: str) -> Row:
     """The row of an episode whose process did not live to write one."""
-    return {key: task[key] for key in REPEATED} | {"version": __version__, "machine": machine(), "error": error, "times": {}}
+    return cast(Row, {**episode_spec(task), "version": __version__, "machine": machine(), "error": error, "times": {}})
 
 
-def _run(task: Task) -> Row:
+def _run(task: Task) -> Outcome:
     model = find_domain(task["domain"])(task["seed"])
     planner: Any = catalog.make_planner(task["planner"], with_tuples(task["options"]))
     if "replay" in task:
         planner = Replayed(planner, task["replay"])
-    settings = {key: task[key] for key in ("filter", "particles", "max_steps")}
-    episode = simulate(model, planner, task["seed"], **settings)
-    return record(episode) | ({"shown": str(episode)} if task.get("show") == task["id"] else {})
+    filter = catalog.find_filter(task["filter"])
+    episode = simulate(model, planner, task["seed"], filter, task["particles"], task["max_steps"])
+    outcome = record(episode)
+    if task.get("show") == task["id"]:
+        outcome["shown"] = str(episode)
+    return outcome
 
 
-def record(episode: Episode) -> Row:
+def record(episode: Episode) -> Outcome:
     """What is kept of an episode: everything that repeats it and everything that the tables need, no tree and no belief."""
     trace = episode.trace
     stats = [step.decision.stats for step in trace]
@@ -94,7 +89,7 @@ def record(episode: Episode) -> Row:
         "terminated": episode.terminated,
         "success": episode.terminated and last > 0.0,
         "wrong_stop": episode.terminated and last < 0.0,
-        "rescues": episode.recoveries,
+        "recoveries": episode.recoveries,
         "actions": plain([step.action for step in trace]),
         "rewards": plain([step.reward for step in trace]),
         "lower": plain([step.decision.lower for step in trace]),
@@ -115,11 +110,11 @@ def record(episode: Episode) -> Row:
 
 def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
     """A note that is the same at every move once, another as the list of its values."""
-    found: dict[str, Any] = {}
+    summed: dict[str, Any] = {}
     for name in sorted({name for note in notes for name in note}):
         values = [plain(note.get(name)) for note in notes]
-        found[name] = values[0] if all(value == values[0] for value in values) else values
-    return found
+        summed[name] = values[0] if all(value == values[0] for value in values) else values
+    return summed
 
 
 def plain(value: Any) -> Any:
@@ -158,8 +153,8 @@ def _maker(reference: str, version: int) -> Any:
 
 
 @functools.cache
-def machine() -> dict[str, Any]:
-    """Where this runs: timings mean nothing without it."""
+def machine() -> Machine:
+    """Where this runs."""
     cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -171,5 +166,6 @@ def machine() -> dict[str, Any]:
         "cpu": cpu,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{package: metadata.version(package) for package in ("numba", "numpy")},
+        "numba": metadata.version("numba"),
+        "numpy": metadata.version("numpy"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import subprocess
@@ -17,8 +18,10 @@ from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
 from airoas.errors import AiroasError
-from airoas.experiments.run.play import Row, Task, lost, play
+from airoas.experiments.rows.types import Row, Task
+from airoas.experiments.run.play import failed_row, play
 
+log = logging.getLogger(__name__)
 DEATHS = 3
 """A task whose worker has died so often becomes an error row."""
 
@@ -80,7 +83,7 @@ class _Worker:
     process: subprocess.Popen[bytes]
     pipe: Connection
     task: Task | None = None
-    lives: bool = False
+    ready: bool = False
     """Whether it has come as far as asking for work."""
 
 
@@ -90,7 +93,7 @@ class Pool:
     def __init__(self, jobs: int) -> None:
         self._workers = [_start() for _ in range(jobs)]
         self._deaths: Counter[str] = Counter()
-        self._stillborn = 0
+        self._failed_starts = 0
 
     def free(self) -> int:
         return sum(worker.task is None for worker in self._workers)
@@ -111,38 +114,40 @@ class Pool:
             try:
                 result = worker.pipe.recv()
             except (EOFError, OSError):
-                rows += self._mourn(worker)
+                rows += self._count_death(worker)
                 self._replace(worker)
                 continue
             if isinstance(result, BaseException):
                 raise result
             if result is None:
-                worker.lives, self._stillborn = True, 0
+                worker.ready, self._failed_starts = True, 0
                 continue
             worker.task = None
             rows.append(result)
         return rows
 
-    def _mourn(self, worker: _Worker) -> list[Row]:
+    def _count_death(self, worker: _Worker) -> list[Row]:
         """Count the death against what the worker was doing; the row of a task that has seen too many."""
         assert worker.task
-        if not worker.lives:
-            self._stillborn += 1
-            if self._stillborn < DEATHS:
+        cause = _exit_cause(worker)
+        if not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts < DEATHS:
                 return []
-            raise WorkerError(f"a worker process {_fate(worker)} before it could start", "see what it printed, or use --jobs 1.")
+            raise WorkerError(f"a worker process {cause} before it could start", "see what it printed, or use --jobs 1.")
         self._deaths[worker.task["id"]] += 1
         if self._deaths[worker.task["id"]] < DEATHS:
+            log.warning("a worker process %s; its episode, with seed %d, is run again", cause, worker.task["seed"])
             return []
         remedy = "See whether memory ran out; otherwise run the episode with --mode debug."
-        row = lost(worker.task, f"its process {_fate(worker)}, {DEATHS} times. {remedy}")
+        row = failed_row(worker.task, f"its process {cause}, {DEATHS} times. {remedy}")
         worker.task = None
         return [row]
 
     def _replace(self, worker: _Worker) -> None:
         _end(worker)
         new = _start()
-        worker.process, worker.pipe, worker.lives = new.process, new.pipe, False
+        worker.process, worker.pipe, worker.ready = new.process, new.pipe, False
         if worker.task:
             with contextlib.suppress(OSError):  # dead already: `collect` will see it
                 worker.pipe.send(worker.task)
@@ -169,13 +174,13 @@ def _end(worker: _Worker) -> None:
     worker.process.wait()
 
 
-def _fate(worker: _Worker) -> str:
+def _exit_cause(worker: _Worker) -> str:
     code = worker.process.wait()
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def work(descriptor: int) -> None:
-    """A worker's life: play what comes through the pipe. It ends with whoever holds the other end, in mid-episode too."""
+    """What a worker does: play what comes through the pipe. It ends with whoever holds the other end, in mid-episode too."""
     pipe = Connection(descriptor)
     tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
 from airoas import __version__
 from airoas.belief.particles import Particles
 from airoas.errors import OptionError
+from airoas.experiments.rows.types import Outcome, Row
 from airoas.planners.base import Decision, Planner, Stats
 from airoas.rng import Rng
 
@@ -21,19 +22,19 @@ TIMED = ("trials", "stops", "actions", "lower", "upper")
 """What of its moves a timed episode needs."""
 
 
-def can_replay(row: dict[str, Any]) -> bool:
+def can_replay(row: Row) -> bool:
     """Whether a row has what repeating its episode takes."""
     return "error" in row or "seconds" not in row["options"] or all(key in row for key in TIMED)
 
 
-def check_moves(row: dict[str, Any]) -> None:
+def check_moves(row: Row) -> None:
     """Refuse a timed episode whose moves were not kept."""
     if not can_replay(row):
         problem = f"episode {row['id']} was timed, and its row does not have the trials of every move"
         raise OptionError(problem, "run it with --full, which keeps them; with --iterations in place of --seconds they are not needed.")
 
 
-def other_version(row: dict[str, Any]) -> str:
+def other_version(row: Row) -> str:
     """What to say of a row that another version has written; else nothing."""
     if row["version"] == __version__:
         return ""
@@ -43,10 +44,10 @@ def other_version(row: dict[str, Any]) -> str:
 class Replayed:
     """A planner that gives its moves, one after another, the trials of a recorded episode."""
 
-    def __init__(self, planner: Any, row: dict[str, Any]) -> None:
+    def __init__(self, planner: Any, row: Row) -> None:
         self.planner = planner
         self.timed = getattr(planner, "seconds", None) is not None
-        self.moves = zip(*(row[key] for key in TIMED), strict=True) if self.timed else iter(())
+        self.moves = zip(*(cast(dict[str, Any], row)[key] for key in TIMED), strict=True) if self.timed else iter(())
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         if not self.timed:
@@ -60,20 +61,21 @@ class Replayed:
         return repeated.plan(model, belief, rng)
 
 
-def differences(row: dict[str, Any], again: dict[str, Any]) -> list[str]:
+def differences(row: Row, again: Outcome) -> list[str]:
     """Sentences on where the repeated episode departs from the recorded one; empty where all that the row has is the same to the
     last bit."""
     if "error" in row or "error" in again:
         same = row.get("error") == again.get("error")
         return [] if same else [f"recorded: {row.get('error', 'no error')}; now: {again.get('error', 'no error')}"]
-    found = []
+    recorded, repeated, sentences = cast(dict[str, Any], row), cast(dict[str, Any], again), []
     for key in COMPARED:
-        if key not in row or row[key] == again[key]:
+        if key not in recorded or recorded[key] == repeated[key]:
             continue
-        if isinstance(row[key], list):
-            t = next((t for t, (a, b) in enumerate(zip(row[key], again[key], strict=False)) if a != b), min(len(row[key]), len(again[key])))
-            before, now = (str(values[t]) if t < len(values) else "nothing" for values in (row[key], again[key]))
-            found.append(f"{key} differ from move {t} on: {before} was recorded, {now} came now")
+        before, now = recorded[key], repeated[key]
+        if isinstance(before, list):
+            t = next((t for t, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
+            before, now = (str(values[t]) if t < len(values) else "nothing" for values in (before, now))
+            sentences.append(f"{key} differ from move {t} on: {before} was recorded, {now} came now")
         else:
-            found.append(f"{key}: {row[key]} was recorded, {again[key]} came now")
-    return found
+            sentences.append(f"{key}: {before} was recorded, {now} came now")
+    return sentences

@@ -17,54 +17,59 @@ from airoas.errors import AiroasError, OptionError
 from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.summary import returns
 from airoas.experiments.rows.store import Lock
-from airoas.experiments.run.play import Row
+from airoas.experiments.rows.types import Row
 from airoas.experiments.run.pool import Runner, run
+from airoas.experiments.spec.building import build
 from airoas.experiments.spec.cells import Spec
-from airoas.experiments.spec.reading import parse
 
 SEEDS = 100_000
 """First seed of the episodes that options are chosen on."""
 FRESH = 500_000
 """First seed of those that the winner is judged on. Shipped experiments report on seeds from 900,000 on."""
 BLOCKS = 5
-"""A trial is looked at so often, and given up where it promises nothing."""
-HOPELESS = 5
+"""Into so many a trial's episodes are cut; after each it may be given up."""
+MOST_FAILURES = 5
 """So many failed trials in a row end the search."""
 SAMPLERS = ("tpe", "random")
 PRUNERS = ("median", "hyperband", "none")
 
 
 @dataclass(frozen=True)
-class Search:
-    """What is searched: a planner on a domain. `fixed` are options that are given, the budget among them."""
+class Tuning:
+    """What is tuned: a planner on a domain. `fixed` are options that are given, the budget among them."""
 
     domain: str
     planner: str
     fixed: dict[str, Any]
-    settings: dict[str, Any]
-    """`filter`, `particles`, `max_steps`, as in `simulate`."""
     episodes: int
+    filter: str = "auto"
+    particles: int = 10_000
+    max_steps: int | None = None
     sampler: str = "tpe"
     pruner: str = "median"
 
     def space(self) -> dict[str, tuple[Any, ...]]:
         """The options to search over, as the planner's class declares them."""
-        kind = catalog.planner_class(self.planner)
-        found = {name: bounds for name, bounds in getattr(kind, "SEARCH_SPACE", {}).items() if name not in self.fixed}
-        if not found:
-            why = "declares no SEARCH_SPACE" if not getattr(kind, "SEARCH_SPACE", {}) else "has nothing left to search: all is --set"
+        declared = getattr(catalog.planner_class(self.planner), "SEARCH_SPACE", {})
+        space = {name: bounds for name, bounds in declared.items() if name not in self.fixed}
+        if not space:
+            why = "has nothing left to search: all is --set" if declared else "declares no SEARCH_SPACE"
             raise OptionError(f"planner {self.planner!r} {why}", "choose a planner with options to tune.")
-        return found
+        return space
 
-    def spec(self, planners: dict[str, dict[str, Any]], first: int, episodes: int) -> Spec:
+    def spec(self, candidates: dict[str, dict[str, Any]], first_seed: int, episodes: int) -> Spec:
         """The experiment that runs the planner with some sets of options."""
-        lines = [f"title = {json.dumps(f'{self.planner} on {self.domain}, tuned')}", f"episodes = {episodes}", f"seed = {first}"]
-        lines += [f"{key} = {json.dumps(value)}" for key, value in self.settings.items() if value is not None]
-        lines += [f"domains = [{json.dumps(self.domain)}]"]
-        for name, options in planners.items():
-            lines += [f"[planners.{json.dumps(name)}]", f"planner = {json.dumps(self.planner)}"]
-            lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in options.items()]
-        return parse("\n".join((*lines, "")), folder=Path.cwd())
+        table = {
+            "title": f"{self.planner} on {self.domain}, tuned",
+            "episodes": episodes,
+            "seed": first_seed,
+            "filter": self.filter,
+            "particles": self.particles,
+            **({} if self.max_steps is None else {"max_steps": self.max_steps}),
+            "domains": [self.domain],
+            "planners": {name: {"planner": self.planner, **options} for name, options in candidates.items()},
+        }
+        return build(table, folder=Path.cwd())
 
 
 @dataclass(frozen=True)
@@ -75,32 +80,32 @@ class Winner:
     """Its mean on the seeds that chose it: too high."""
 
 
-def tune(search: Search, trials: int, folder: Path, runner: Callable[[], Runner], watch: Callable[[str], None]) -> Winner:
+def tune(tuning: Tuning, trials: int, folder: Path, runner: Callable[[], Runner], watch: Callable[[str], None]) -> Winner:
     """Search until `trials` trials are done in all, those of earlier runs included, and return the best."""
     try:
         import optuna
     except ImportError:
         raise OptionError("optuna is not installed", "pip install 'airoas[tune]'.") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    space = search.space()
-    search.spec({"default": search.fixed}, SEEDS, search.episodes)  # refuses what cannot run
+    space = tuning.space()
+    tuning.spec({"default": tuning.fixed}, SEEDS, tuning.episodes)  # refuses what cannot run
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder)
     try:
-        study = _study(optuna, search, space, folder)
+        study = _study(optuna, tuning, space, folder)
         done = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
         failed = 0
         with contextlib.closing(runner()) as running:
             while (count := len(study.get_trials(deepcopy=False, states=done))) < trials:
                 trial = study.ask()
                 options = {name: suggest_option(trial, name, *bounds) for name, bounds in space.items()}
-                failed = 0 if _try(optuna, study, trial, search, options, running, watch, f"trial {count + 1} of {trials}") else failed + 1
-                if failed == HOPELESS:
+                failed = 0 if _try(optuna, study, trial, tuning, options, running, watch, f"trial {count + 1} of {trials}") else failed + 1
+                if failed == MOST_FAILURES:
                     raise OptionError(
-                        f"{HOPELESS} trials in a row failed: {trial.user_attrs['error']}", "mend that, then run the command again."
+                        f"{MOST_FAILURES} trials in a row failed: {trial.user_attrs['error']}", "mend that, then run the command again."
                     )
         best = study.best_trial
-        return Winner(best.number, search.fixed | best.params, best.value)
+        return Winner(best.number, tuning.fixed | best.params, best.value)
     finally:
         lock.release()
 
@@ -113,9 +118,9 @@ def suggest_option(trial: Any, name: str, kind: str, *bounds: Any) -> Any:
     return getattr(trial, f"suggest_{kind}")(name, low, high, log=rest == ["log"])
 
 
-def _study(optuna: Any, search: Search, space: dict[str, Any], folder: Path) -> Any:
+def _study(optuna: Any, tuning: Tuning, space: dict[str, Any], folder: Path) -> Any:
     """The study of a folder, new or gone on with."""
-    asked = json.loads(json.dumps({**dataclasses.asdict(search), "space": space}))
+    asked = json.loads(json.dumps({**dataclasses.asdict(tuning), "space": space}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of parts of Optuna that call themselves experimental
         study = optuna.create_study(
@@ -129,29 +134,29 @@ def _study(optuna: Any, search: Search, space: dict[str, Any], folder: Path) -> 
             raise OptionError(f"{folder} holds another search ({', '.join(differ)} differ)", "give --out another folder.")
         begun = len(study.trials)
         samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
-        study.sampler = samplers[search.sampler](seed=begun)  # a search gone on with must not draw its first trials again
+        study.sampler = samplers[tuning.sampler](seed=begun)  # a search gone on with must not draw its first trials again
         pruners = {"median": optuna.pruners.MedianPruner, "hyperband": optuna.pruners.HyperbandPruner, "none": optuna.pruners.NopPruner}
-        study.pruner = pruners[search.pruner]()
+        study.pruner = pruners[tuning.pruner]()
     for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # a run that was stopped left it behind
     return study
 
 
 def _try(
-    optuna: Any, study: Any, trial: Any, search: Search, options: dict[str, Any], runner: Runner, watch: Callable[[str], None], count: str
+    optuna: Any, study: Any, trial: Any, tuning: Tuning, options: dict[str, Any], runner: Runner, watch: Callable[[str], None], count: str
 ) -> bool:
     """Run one trial block by block; whether it came to an end, be it an early one."""
-    said = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in options.items())
+    shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in options.items())
     rows: list[Row] = []
     try:
-        tasks = search.spec({"tried": search.fixed | options}, SEEDS, search.episodes).tasks()
+        tasks = tuning.spec({"tried": tuning.fixed | options}, SEEDS, tuning.episodes).tasks()
         size = math.ceil(len(tasks) / BLOCKS)
         for block in range(0, len(tasks), size):
             for row in run(tasks[block : block + size], runner):
                 if "error" in row:
                     raise AiroasError(row["error"], "")
                 rows.append(row)
-                watch(f"{count}: {said}: {_shown(returns(rows))}")
+                watch(f"{count}: {shown}: {_format(returns(rows))}")
             trial.report(returns(rows).mean, len(rows))
             if len(rows) < len(tasks) and trial.should_prune():
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
@@ -164,5 +169,5 @@ def _try(
     return True
 
 
-def _shown(known: Estimate) -> str:
+def _format(known: Estimate) -> str:
     return f"{known.mean:.3f} ± {known.sem:.3f} (n = {known.n})" if math.isfinite(known.sem) else f"{known.mean:.3f}"

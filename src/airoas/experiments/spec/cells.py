@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from airoas.catalog import EPISODES_PER_MAP, FAMILIES
-from airoas.experiments.run.play import Task
+from airoas.experiments.rows.types import Task
+from airoas.experiments.spec.toml import write_toml
+
+Published = tuple[float, float | None]
+"""A mean and, where it is known, its standard error."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +35,25 @@ class Cell:
 
     @property
     def label(self) -> str:
-        return " ".join((self.planner, *(f"{name}={shown(value)}" for name, value in self.axes.items())))
+        return " ".join((self.planner, *(f"{name}={format_value(value)}" for name, value in self.axes.items())))
 
     @property
     def ids(self) -> dict[str, int]:
         """Episode id -> seed. Equal ids are equal episodes, in whatever cell they stand; an exact filter has no particles."""
         particles = None if self.filter == "exact" else self.particles
         settings = [self.domain, self.kind, self.options, self.filter, particles, self.max_steps]
-        found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        shared = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         ids = {}
         for seed in self.seeds:
-            one = found.copy()
-            one.update(f" {seed}".encode())
-            ids[one.hexdigest()[:16]] = seed
+            digest = shared.copy()
+            digest.update(f" {seed}".encode())
+            ids[digest.hexdigest()[:16]] = seed
         return ids
 
 
 @dataclass(frozen=True)
 class Part:
-    """Cells that belong together in tables and figures."""
+    """Cells that belong together in tables and plots."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -60,41 +64,51 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Domain:
+class DomainInfo:
+    """What an experiment says of a domain."""
+
     label: str
     note: str
     upper_bound: float | None
     """Proved: no policy earns more."""
 
 
-def is_file(reference: str) -> bool:
-    """Whether a domain or planner is given as file.py:Name or file.pomdp, not by its name in the catalog."""
+def is_file_reference(reference: str) -> bool:
+    """Whether a domain, planner or filter is given as file.py:Name or file.pomdp, not by its name in the catalog."""
     return reference.rpartition(":")[0].endswith(".py") or reference.lower().endswith(".pomdp")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """An experiment. `text` says it all again."""
+    """An experiment."""
 
     title: str
     note: str
     scale: str
     folder: Path
-    """Where relative paths of models and planners start."""
+    """Where relative paths of models, planners and filters start."""
     parts: tuple[Part, ...]
-    domains: dict[str, Domain]
-    reference: dict[str, dict[str, tuple[float, float | None]]]
-    """Domain -> planner (or another name) -> mean and standard error that somebody published."""
+    domains: dict[str, DomainInfo]
+    reference: dict[str, dict[str, Published]]
+    """Domain -> planner (or another name) -> return that somebody published."""
     reference_title: str
-    text: str = field(repr=False)
+    table: dict[str, Any] = field(repr=False)
+    """What the experiment was built from."""
+    source_text: str | None = field(default=None, repr=False)
+    """The same as it stood in a file."""
+
+    @property
+    def text(self) -> str:
+        """The experiment as TOML, which says it all again."""
+        return write_toml(self.table) if self.source_text is None else self.source_text
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         return tuple(cell for part in self.parts for cell in part.cells)
 
     def locate(self, reference: str) -> str:
-        """A name of the catalog as it is, a file (file.py:Name, file.pomdp) with its whole path."""
-        if not is_file(reference):
+        """A name as it is, a file (file.py:Name, file.pomdp) with its whole path."""
+        if not is_file_reference(reference):
             return reference
         path, separator, name = (reference, "", "") if reference.lower().endswith(".pomdp") else reference.rpartition(":")
         return f"{(self.folder / path).resolve()}{separator}{name}"
@@ -102,16 +116,28 @@ class Spec:
     def tasks(self) -> list[Task]:
         """Every episode once: part by part, the cells of each advancing together, episodes on one map one after another. The first
         of every cell comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
-        found: dict[str, tuple[tuple[int, int], Task]] = {}
-        for part, cell in ((number, cell) for number, each in enumerate(self.parts) for cell in each.cells):
-            settings = {"filter": cell.filter, "particles": cell.particles, "max_steps": cell.max_steps}
-            names = {"domain": self.locate(cell.domain), "planner": self.locate(cell.kind), "options": cell.options}
-            for place, (key, seed) in enumerate(cell.ids.items()):
-                drawn = seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None
-                turn = (1 + part, place // EPISODES_PER_MAP) if place else (0, 0)
-                found.setdefault(key, (turn, {"id": key, **names, **settings, "seed": seed, "map": drawn}))
-        return [task for _, task in sorted(found.values(), key=lambda pair: pair[0])]
+        ordered: dict[str, tuple[tuple[int, int], Task]] = {}
+        for number, part in enumerate(self.parts):
+            for cell in part.cells:
+                for i, (key, seed) in enumerate(cell.ids.items()):
+                    order = (1 + number, i // EPISODES_PER_MAP) if i else (0, 0)
+                    ordered.setdefault(key, (order, self._task(cell, key, seed)))
+        return [task for _, task in sorted(ordered.values(), key=lambda pair: pair[0])]
+
+    def _task(self, cell: Cell, key: str, seed: int) -> Task:
+        return {
+            "id": key,
+            "domain": self.locate(cell.domain),
+            "planner": self.locate(cell.kind),
+            "options": cell.options,
+            "filter": self.locate(cell.filter),
+            "particles": cell.particles,
+            "max_steps": cell.max_steps,
+            "seed": seed,
+            "map": seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None,
+        }
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """An option's value in a label."""
     return f"{value:g}" if isinstance(value, float) else str(value)

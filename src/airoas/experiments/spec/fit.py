@@ -1,4 +1,4 @@
-"""Whether an experiment can run at all: every model and planner is made once, before anything runs."""
+"""Whether an experiment can run at all: every model, planner and filter is made once, before anything runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from airoas.experiments.spec.cells import Cell, Spec
 def check_fit(spec: Spec, source: str) -> None:
     """Refuse options out of range, filters that a domain does not have, and planners that do not fit a domain."""
     for cell in spec.cells:
-        for place, check in ((f"domains.{cell.domain}", _check_domain), (f"planners.{cell.planner} on {cell.domain}", _check_planner)):
+        for where, check in ((f"domains.{cell.domain}", _check_domain), (f"planners.{cell.planner} on {cell.domain}", _check_planner)):
             try:
                 check(spec, cell)
             except AiroasError as error:
                 if source and not error.where:
-                    error.where = f"{source}, {place}"
+                    error.where = f"{source}, {where}"
                 raise
 
 
 def _check_domain(spec: Spec, cell: Cell) -> None:
     model = find_domain(spec.locate(cell.domain))(cell.seeds[0])
-    if isinstance(make_filter(cell.filter, model), ExactFilter) and not can_update(model):
+    filter = make_filter(catalog.find_filter(spec.locate(cell.filter)), model)
+    if isinstance(filter, ExactFilter) and not can_update(model):
         remedy = "leave filter (--filter) out; `exact` needs `exact_initial`, and `exact_update` or the enumeration group."
         raise OptionError(f"{cell.domain} has no exact filter", remedy)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from airoas.belief.particles import Particles
 from airoas.planners.bounded.tree import Tree
-from airoas.tables import Sheet, numbers
+from airoas.tables import TextTable, numbers
 
 
 class BeliefTree:
@@ -34,26 +34,26 @@ class BeliefTree:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return self.sheet().html()
+        return self.table().html()
 
     def text(self, levels: int = 2, widest: int = 4) -> str:
         """A table of the first levels, the likeliest observations first."""
-        return self.sheet(levels, widest).text(120)
+        return self.table(levels, widest).text(120)
 
-    def sheet(self, levels: int = 2, widest: int = 4) -> Sheet:
-        table = Sheet(f"{len(self)} belief nodes", ("action, observation", "probability", "lower", "upper", "reward", "particles"))
+    def table(self, levels: int = 2, widest: int = 4) -> TextTable:
+        table = TextTable(f"{len(self)} belief nodes", ("action, observation", "probability", "lower", "upper", "reward", "particles"))
         self._add_rows(table, self.root, 0, levels, widest)
         return table
 
-    def choices(self) -> Sheet:
+    def choices(self) -> TextTable:
         """The actions at the root, the best first."""
-        table = Sheet("", ("action", "lower", "upper", "reward", "observations"))
+        table = TextTable("", ("action", "lower", "upper", "reward", "observations"))
         for branch in sorted(self.root.branches, key=lambda branch: (-branch.lower, -branch.upper)):
             values = (f"{branch.lower:.3f}", f"{branch.upper:.3f}", f"{branch.reward:.3f}" if branch.children else "")
             table.rows.append((branch.name, *values, str(len(branch.children))))
         return table
 
-    def _add_rows(self, table: Sheet, node: Node, level: int, levels: int, widest: int) -> None:
+    def _add_rows(self, table: TextTable, node: Node, level: int, levels: int, widest: int) -> None:
         indent = "  " * (2 * level)
         seen = "root" if node.observation is None else numbers(node.observation)
         particles = "" if node.particles is None else str(len(node.particles))

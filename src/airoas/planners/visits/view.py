@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
-from airoas.tables import Sheet
+from airoas.tables import TextTable
 
 Part = tuple["_Indexed", int]
 """A node of one of the trees."""
@@ -32,11 +32,11 @@ class HistoryTree:
         lines = [f"{'':<44}{'visits':>10}{'value':>12}", *_rows(self.root, "root", 0, 2 * depth, width)]
         return "\n".join(lines)
 
-    def choices(self) -> Sheet:
+    def choices(self) -> TextTable:
         """The actions at the root, the most visited first."""
         tried = sorted(self.root.children, key=lambda action: -action.visits)
         rows: list[tuple[str, ...]] = [(action.name, str(action.visits), f"{action.value:.4g}") for action in tried[:20]]
-        return Sheet("", ("action", "visits", "value"), rows, [f"and {len(tried) - 20} less visited"] if len(tried) > 20 else [])
+        return TextTable("", ("action", "visits", "value"), rows, [f"and {len(tried) - 20} less visited"] if len(tried) > 20 else [])
 
     def __str__(self) -> str:
         return self.show()

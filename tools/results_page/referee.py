@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from results_page.text import after, beside, in_words, table
 
 from airoas.experiments.analysis.summary import returns
 from airoas.experiments.spec.cells import Cell
-
-if TYPE_CHECKING:
-    from results import Run
+from tools.results_page.run import Run
+from tools.results_page.text import after, hindrances, published_with_error, table, with_search
 
 HINTED = {
     "hint_free.py:light_dark_1": "light-dark-1.0",
@@ -25,33 +21,33 @@ HINTED = {
 
 def hints(run: Run, factorial: Run, referee: Run) -> str:
     """AIROAS with and without what the domains hand it."""
-    fair, rows = run.less_luck(), []
+    adjusted, rows = run.adjusted(), []
     for domain, hinted in HINTED.items():
         if hinted in run.spec.domains:
-            shown = beside(run, run.cell(hinted, "airoas"), fair.earned(hinted, "airoas"))
+            shown = with_search(run, run.cell(hinted, "airoas"), adjusted.earned(hinted, "airoas"))
         else:
             chosen = {"anneal": "corrected", "filter": "annealed", "filter_particles": 1000}
             cell = next(cell for cell in factorial.spec.cells if cell.domain == hinted and cell.axes == chosen)
-            shown = f"{beside(factorial, cell, returns(list(factorial.done(cell).values())))}; 0.05 s, with luck"
+            shown = f"{with_search(factorial, cell, returns(factorial.done(cell)))}; 0.05 s, not adjusted"
         rows.append([referee.label(domain), shown, *_measured(referee, referee.cell(domain, "airoas"))])
-    return table("domain | with its hints, without luck | hint-free, a referee's measurement | hint-free, rows kept", rows)
+    return table("domain | with its hints, adjusted | hint-free, a referee's measurement | hint-free, rows kept", rows)
 
 
 def measured(part: str) -> Callable[[Run], str]:
     """The table of what a referee measured, and of our rows on the same question once they are there."""
 
-    def made(run: Run) -> str:
+    def section(run: Run) -> str:
         cells = [cell for each in run.spec.parts if each.name.startswith(part) for cell in each.cells]
         rows = ([run.label(cell.domain), cell.label, *_measured(run, cell)] for cell in cells)
-        return after(table("domain | planner | a referee's measurement | rows kept", rows), in_words(run, cells))
+        return after(table("domain | planner | a referee's measurement | rows kept", rows), hindrances(run, cells))
 
-    return made
+    return section
 
 
 def _measured(run: Run, cell: Cell) -> tuple[str, str]:
     """What a referee found, with what is known of how; and what our rows say."""
-    known = returns(list(run.done(cell).values()))
-    for name, (mean, sem) in run.spec.reference.get(cell.domain, {}).items():
+    ours = with_search(run, cell, returns(run.done(cell)))
+    for name, published in run.spec.reference.get(cell.domain, {}).items():
         if name.partition(",")[0] == cell.label:
-            return f"{mean:.2f} ± {sem:.2f}{name.removeprefix(cell.label)}", beside(run, cell, known)
-    return "-", beside(run, cell, known)
+            return f"{published_with_error(published)}{name.removeprefix(cell.label)}", ours
+    return "-", ours

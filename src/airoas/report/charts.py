@@ -1,4 +1,4 @@
-"""The figures of a step, as plotly's JavaScript takes them. Text of the user's is escaped: plotly reads some HTML in it."""
+"""The charts of a step, as plotly's JavaScript takes them. Text of the user's is escaped: plotly reads some HTML in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from airoas.errors import OptionError
 from airoas.planners.base import Decision
 from airoas.report.outline import Outline, fitted
 
-Figure = dict[str, Any]
+Chart = dict[str, Any]
+"""A figure of plotly's."""
 LONGEST = 60
 MOST_ACTIONS = 40
 BLUE, ORANGE = "#3b8fd0", "#e07b28"
@@ -34,56 +35,56 @@ def label(text: str) -> str:
     return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
-def values(decision: Decision) -> Figure | None:
-    """What each action at the root is worth: bounds as a bar from lower to upper, or mean returns by visits."""
+def values(decision: Decision) -> Chart | None:
+    """The value of each action at the root: bounds as a bar from lower to upper, or mean returns by visits."""
     if decision.tree is None:
         return None
     go = graphs()
     root = decision.tree.root
     bounded = hasattr(root, "branches")
-    found = sorted(root.branches, key=lambda b: (b.lower, b.upper)) if bounded else sorted(root.children, key=lambda b: b.visits)
-    found = found[-MOST_ACTIONS:]
-    colours = [ORANGE if branch.action == decision.action else BLUE for branch in found]
-    at = list(range(len(found)))
+    branches = sorted(root.branches, key=lambda b: (b.lower, b.upper)) if bounded else sorted(root.children, key=lambda b: b.visits)
+    branches = branches[-MOST_ACTIONS:]
+    colours = [ORANGE if branch.action == decision.action else BLUE for branch in branches]
+    at = list(range(len(branches)))
     if bounded:
-        lower, gaps = [branch.lower for branch in found], [branch.upper - branch.lower for branch in found]
-        text = [f"{label(branch.name)}: [{branch.lower:.4g}, {branch.upper:.4g}]" for branch in found]
+        lower, gaps = [branch.lower for branch in branches], [branch.upper - branch.lower for branch in branches]
+        text = [f"{label(branch.name)}: [{branch.lower:.4g}, {branch.upper:.4g}]" for branch in branches]
         marker = {"color": colours, "opacity": 0.55}
         bars = go.Bar(y=at, x=gaps, base=lower, orientation="h", marker=marker, hovertext=text, hoverinfo="text")
         ends = go.Scatter(y=at, x=lower, mode="markers", marker={"color": colours, "size": 9}, hoverinfo="skip")
-        open_ends = [branch.upper if math.isinf(branch.lower) else None for branch in found]
+        open_ends = [branch.upper if math.isinf(branch.lower) else None for branch in branches]
         hollow = {"color": colours, "size": 10, "symbol": "triangle-left-open"}
         below = go.Scatter(y=at, x=open_ends, mode="markers", marker=hollow, hovertext=text, hoverinfo="text")
         traces, title = [bars, ends, below], "value: lower bound (dot) to upper bound; ◁ at most, not simulated"
     else:
-        text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in found]
-        most = max((branch.visits for branch in found), default=0) or 1
-        marker = {"color": colours, "size": [6.0 + 22.0 * (branch.visits / most) ** 0.5 for branch in found], "opacity": 0.8}
-        means = [branch.value if branch.visits else None for branch in found]
+        text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in branches]
+        most = max((branch.visits for branch in branches), default=0) or 1
+        marker = {"color": colours, "size": [6.0 + 22.0 * (branch.visits / most) ** 0.5 for branch in branches], "opacity": 0.8}
+        means = [branch.value if branch.visits else None for branch in branches]
         traces = [go.Scatter(y=at, x=means, mode="markers", marker=marker, hovertext=text, hoverinfo="text")]
         title = "mean return; the larger the dot, the more visits"
     layout = {
         "xaxis": {"title": {"text": title}},
-        "yaxis": {"tickvals": at, "ticktext": [label(branch.name) for branch in found], "automargin": True, "zeroline": False},
+        "yaxis": {"tickvals": at, "ticktext": [label(branch.name) for branch in branches], "automargin": True, "zeroline": False},
         "showlegend": False,
         "height": max(230, 108 + 24 * len(at)),
     }
-    return _figure(traces, layout)
+    return _chart(traces, layout)
 
 
-def icicle(found: Outline) -> Figure:
+def icicle(shown: Outline) -> Chart:
     """The search tree: click a node to open it, hover to read it."""
-    entries = found.entries
+    entries = shown.entries
     texts = ["<br>".join(f"{name}: {label(value)}" for name, value in entry.facts.items()) for entry in entries]
     colours: list[float] = []
     for entry in entries:  # what was never tried looks like what is above it
         colours.append(entry.value if math.isfinite(entry.value) else colours[entry.parent] if entry.parent >= 0 else 0.0)
-    sizes = fitted(found)
+    sizes = fitted(shown)
     low, high = _middle(np.array(colours), np.array(sizes))
     bar = {"title": {"text": "value"}, "thickness": 12}
     marker = {"colors": colours, "colorscale": "Cividis", "cmin": low, "cmax": max(high, low + 1e-9), "colorbar": bar, "line": EDGE}
     trace = graphs().Icicle(
-        ids=[str(place) for place in range(len(entries))],
+        ids=[str(i) for i in range(len(entries))],
         parents=["" if entry.parent < 0 else str(entry.parent) for entry in entries],
         labels=[label(entry.label) for entry in entries],
         values=sizes,
@@ -95,40 +96,40 @@ def icicle(found: Outline) -> Figure:
         marker=marker,
         pathbar={"visible": True, "thickness": 26},
     )
-    return _figure([trace], {"height": 460, "margin": {"l": 8, "r": 8, "t": 34, "b": 8}})
+    return _chart([trace], {"height": 460, "margin": {"l": 8, "r": 8, "t": 34, "b": 8}})
 
 
 def _middle(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """The range of values without the outer 2 % of the weight on each side: a few disasters must not take all the colours."""
     order = np.argsort(values)
-    share = np.cumsum(weights[order]) / weights.sum()
-    low, high = np.searchsorted(share, (0.02, 0.98))
+    cumulative = np.cumsum(weights[order]) / weights.sum()
+    low, high = np.searchsorted(cumulative, (0.02, 0.98))
     return float(values[order[low]]), float(values[order[high]])
 
 
-def temperatures(annealed: list[Annealed]) -> Figure | None:
+def temperatures(annealed: list[Annealed]) -> Chart | None:
     """The temperatures that annealing took, and the share of moves accepted at them."""
     if not annealed:
         return None
     go = graphs()
-    found = annealed[-1]
-    betas = go.Scatter(y=found.betas.tolist(), mode="lines+markers", line={"color": BLUE}, name="temperature β")
-    share = found.acceptance.tolist()
+    last = annealed[-1]
+    betas = go.Scatter(y=last.betas.tolist(), mode="lines+markers", line={"color": BLUE}, name="temperature β")
+    rates = last.acceptance.tolist()
     accepted = go.Scatter(
-        x=list(range(1, 1 + len(share))), y=share, mode="markers", marker={"color": ORANGE, "symbol": "diamond", "size": 8}
+        x=list(range(1, 1 + len(rates))), y=rates, mode="markers", marker={"color": ORANGE, "symbol": "diamond", "size": 8}
     )
     accepted.name = "moves accepted"
     layout = {
-        "xaxis": {"title": {"text": "stage"}, "dtick": max(1, len(found.betas) // 8)},
+        "xaxis": {"title": {"text": "stage"}, "dtick": max(1, len(last.betas) // 8)},
         "yaxis": {"range": [-0.03, 1.06]},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "height": 280,
     }
-    return _figure([betas, accepted], layout)
+    return _chart([betas, accepted], layout)
 
 
-def _figure(traces: list[Any], layout: dict[str, Any]) -> Figure:
+def _chart(traces: list[Any], layout: dict[str, Any]) -> Chart:
     figure = graphs().Figure(traces, {"margin": {"l": 40, "r": 16, "t": 34, "b": 46}} | layout)
     figure.layout.template = None  # light or dark is the reader's choice
-    plain: Figure = figure.to_plotly_json()
+    plain: Chart = figure.to_plotly_json()
     return plain

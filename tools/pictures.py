@@ -1,8 +1,6 @@
-"""Draw every domain with its belief after a few steps: `make pictures` writes docs/pictures/*.png."""
+"""Draw every domain with its belief after a few steps: `python -m tools.pictures` writes docs/pictures/*.png."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import matplotlib
 
@@ -12,6 +10,7 @@ import matplotlib.pyplot as plt
 import airoas
 from airoas.belief.filters.update import make_filter
 from airoas.catalog import find_domain
+from tools.marks import ROOT
 
 WALKS = {  # domain: actions taken before the picture, by name
     "tiger": ["listen", "listen"],
@@ -26,7 +25,7 @@ SEED = 8
 
 
 def main() -> None:
-    folder = Path(__file__).parent / "pictures"
+    folder = ROOT / "docs" / "pictures"
     for name, walk in WALKS.items():
         model = find_domain(name)(0)
         world, noise = airoas.stream(SEED, "world"), airoas.stream(SEED, "filter")
