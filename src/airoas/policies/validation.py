@@ -24,6 +24,7 @@ def validate(model: Any, correction: Forest | None, states: np.ndarray, weights:
         policies["default"] = make_policy(model, way=DEFAULT)
     returns = {name: _mean(_earn(model, policy, PARTICLES, states, weights)) for name, policy in policies.items()}
     always, blind = make_policy(model, way=BLIND), []
+    always.scored = 1  # its values are not asked for
     for always.blind in range(model.n_actions):
         blind.append(_mean(_earn(model, always, 1, states, weights)))
     best = int(np.argmax([mean for mean, _ in blind]))

@@ -76,7 +76,7 @@ class BoundedPlanner(ABC):
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
-        session_of(self, _checked(model))
+        session_of(self, _checked(model)).is_new = False
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         """The action for a belief: the one of the largest lower bound when time is up."""
@@ -121,7 +121,7 @@ class Session:
         self.advisor = planner.advisor(model, self.bounds)
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
-        self._is_new = True
+        self.is_new = True
         held = tree, _, search = self._take()
         self.kernel.prepare(tree, search)
         rows, reals = np.zeros((1, tree.states.shape[1])), np.zeros(1)
@@ -135,7 +135,7 @@ class Session:
 
     def preparation_since(self, begun: float) -> float:
         """Seconds that this session took to be made, for whoever asks first."""
-        new, self._is_new = self._is_new, False
+        new, self.is_new = self.is_new, False
         return time.perf_counter() - begun if new else 0.0
 
     def _take(self) -> tuple[Tree, Block, Any]:
