@@ -311,6 +311,14 @@ def correct(policy: Policy, runs: Runs, r: int) -> None:
                 runs.q[r, a] += forest.values[leaf, a]
 
 
+def first_of(flags: Any) -> int:
+    """The place of the first that is set."""
+    a = 0
+    while a < len(flags) - 1 and not flags[a]:
+        a += 1
+    return a
+
+
 def best_of(q: Any) -> int:
     """The place of the largest."""
     best = 0
@@ -359,8 +367,8 @@ def depart(policy: Policy, runs: Runs, seed: int) -> None:
         policy.simulator.default_actions(states, alive, seed, runs.world[:count], runs.defaults[:count])
     for r in range(count):
         a = int(runs.defaults[r, 0]) if policy.way == DEFAULT else policy.blind
-        if alive[r] and runs.legal[r, a]:
-            runs.chosen_action[r] = a
+        if alive[r]:
+            runs.chosen_action[r] = a if runs.legal[r, a] else first_of(runs.legal[r])
 
 
 def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
