@@ -420,7 +420,7 @@ def test_types_are_spelled_with_their_fields() -> None:
 def compiled_for(used: Any, model: Any) -> int:
     """In how many overloads of a kernel the first argument is of this model's class content."""
     digest = model.native().made.digest
-    return sum(signature[0].made.digest == digest for signature in used._dispatcher("compiled").overloads)
+    return sum(signature[0].model.made.digest == digest for signature in used._dispatcher("compiled").overloads)
 
 
 def test_what_recompiles() -> None:
