@@ -1,6 +1,6 @@
 """AIROAS: online planning on a bounded belief tree whose leaves move their particles toward the posterior.
 
-Paper: Alg. 1-3, with the annealing of `airoas.belief` (Alg. 4 and 5) at the leaves.
+Paper: Zhang, Luo, Mukhopadhyay and Dubey (2025), Alg. 1-3, with the annealing of `airoas.belief` (Alg. 4 and 5) at the leaves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Policy improvement by rollouts from the belief at hand (Bertsekas and Castanon, 1999).
+"""Policy improvement by rollouts from the belief at hand (Bertsekas and Castañon, 1999).
 
 Candidates are actions followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
 runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the rest gets

@@ -234,7 +234,7 @@ def note_crossing(tree: Tree, excess: float) -> None:
 def allowed_gap(tree: Tree, depth: int, discount: float) -> float:
     """The gap between bounds that is no excess at this depth: xi times the root's, undiscounted.
 
-    Paper: EU(b) = gap(b) - xi gap(root) / gamma^depth.
+    Excess uncertainty is of Smith and Simmons (2004). Paper: EU(b) = gap(b) - xi gap(root) / gamma^depth.
     """
     gap: float = max(0.0, tree.upper[0] - tree.lower[0])
     return float(tree.gap_ratio * gap / math.pow(discount, float(depth)))
