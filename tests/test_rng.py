@@ -83,13 +83,13 @@ def words(out, rng):
         out[i] = rng.bits(63)
 
 
-@pytest.mark.parametrize("how", ["compiled", "interpreted"])
+@pytest.mark.parametrize("mode", ["compiled", "interpreted"])
 @pytest.mark.parametrize("word", [*REFERENCE, 2**64 - 1, 0x0123456789ABCDEF])
-def test_reference_words(word: int, how: str) -> None:
+def test_reference_words(word: int, mode: str) -> None:
     wanted = list(itertools.islice(splitmix64(word), 1000))
     assert tuple(wanted[: len(REFERENCE.get(word, ()))]) == REFERENCE.get(word, ())
     out = np.empty(len(wanted), np.int64)
-    with running(how):
+    with running(mode):
         words(out, Rng(word))
     assert out.tolist() == [x >> 1 for x in wanted]
 
@@ -137,11 +137,11 @@ def reseeded(out, seed, rng):
 def test_reseed_is_stream(seed: int) -> None:
     signed = (seed + 2**63) % 2**64 - 2**63  # what a kernel can take
     wanted = [[stream(seed, i - 1, j).uniform() for j in range(4)] for i in range(5)]
-    for how in ("compiled", "interpreted"):
+    for mode in ("compiled", "interpreted"):
         out = np.empty((5, 4))
-        with running(how):
+        with running(mode):
             reseeded(out, signed, stream(9))
-        assert out.tolist() == wanted, how
+        assert out.tolist() == wanted, mode
     rng = stream(1)
     rng.reseed(np.int64(7), np.int32(-1), np.uint8(3))
     assert repr(rng) == repr(stream(7, -1, 3))
@@ -159,9 +159,9 @@ def keys(out, seed, rng):
 def test_a_hashed_key_is_a_seed() -> None:
     """62 bits of the stream's own word: what hangs together by it is as unrelated to the rest as other streams are."""
     results = []
-    for how in ("compiled", "interpreted"):
+    for mode in ("compiled", "interpreted"):
         out = np.empty((500, 2), np.int64)
-        with running(how):
+        with running(mode):
             keys(out, 17, stream(0))
         results.append(out.tolist())
     assert results[0] == results[1]
@@ -262,8 +262,8 @@ def test_integer_is_unbiased() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 2**31])
 def test_integer_refuses(n: int) -> None:
-    for how in ("compiled", "interpreted"):
-        with running(how), pytest.raises(ValueError, match=r"rng\.integer"):
+    for mode in ("compiled", "interpreted"):
+        with running(mode), pytest.raises(ValueError, match=r"rng\.integer"):
             drawn("integer", stream(0), 1, n)
 
 
@@ -325,9 +325,9 @@ def mixed(out, rng):
 
 def test_compiled_is_interpreted() -> None:
     results = []
-    for how in ("compiled", "debug", "interpreted"):
+    for mode in ("compiled", "debug", "interpreted"):
         out, rng = np.empty(100_000), stream(8, "mixed")
-        with running(how):
+        with running(mode):
             mixed(out, rng)
         results.append((out.tobytes(), repr(rng)))
     assert results[0] == results[1] == results[2]

@@ -97,7 +97,7 @@ def test_what_is_refused_is_named_with_a_remedy(model, spec, words):
     assert words in str(error.value)
 
 
-def test_it_is_found_once_per_model_content():
+def test_bounds_are_found_once_per_fingerprint():
     assert find_bounds(Tiger()) is find_bounds(Tiger())
     assert find_bounds(Tiger()) is not find_bounds(Tiger(accuracy=0.9))
     assert find_bounds(Tiger(), ("blind", "qmdp")) is find_bounds(Tiger(), ["blind", "qmdp"])

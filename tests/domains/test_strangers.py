@@ -25,7 +25,7 @@ def test_a_stranger_has_no_hints(name):
 @pytest.mark.parametrize("name", STRANGERS)
 def test_check_finds_nothing(name):
     report = airoas.check(STRANGERS[name](0))
-    assert report.findings == (), str(report)
+    assert report.diagnostics == (), str(report)
 
 
 # --- the building ---

@@ -136,7 +136,7 @@ def test_a_grid_with_an_end() -> None:
 @pytest.mark.parametrize("name", ["tiger", "grid", "forms"])
 def test_check_finds_nothing(name: str) -> None:
     report = airoas.check(read(name))
-    assert report.findings == (), str(report)
+    assert report.diagnostics == (), str(report)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ PLANNERS = {
 COUNTS = ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_annealed", "n_stages", "n_evaluations")
 
 
-def content(tree) -> dict[str, np.ndarray]:
+def columns_of(tree) -> dict[str, np.ndarray]:
     """Every column, as far as it is in use, by name."""
     columns = tree.columns
     nodes, actions, rows = (slice(0, n) for n in (columns.n_nodes, columns.n_action_nodes, columns.n_rows))
@@ -53,7 +53,7 @@ def content(tree) -> dict[str, np.ndarray]:
 def assert_no_trace(cut, whole) -> None:
     """A decision that was cut short is the one of its finished trials, in every column."""
     assert cut.stats.trials == whole.stats.trials
-    before, after = content(whole.tree), content(cut.tree)
+    before, after = columns_of(whole.tree), columns_of(cut.tree)
     for name, column in before.items():
         assert np.array_equal(column, after[name], equal_nan=column.dtype.kind == "f"), name
     assert (cut.action, cut.value, cut.lower, cut.upper) == (whole.action, whole.value, whole.lower, whole.upper)
@@ -228,9 +228,9 @@ def test_tree_is_walked_and_printed() -> None:
 def test_a_tree_outlives_later_decisions() -> None:
     planner = replace(PLANNERS["airoas"], iterations=20)
     first = planner.plan(BEACON, BELIEF, stream(1))
-    before = content(first.tree)
+    before = columns_of(first.tree)
     others = [planner.plan(BEACON, BELIEF, stream(seed)) for seed in range(2, 6)]
-    after = content(first.tree)
+    after = columns_of(first.tree)
     assert all(np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f") for name in before)
     assert len({id(other.tree.columns) for other in others}) == 4
     assert first.tree.columns.n_trials == 20

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import Beacon, one_step, random_table, table, tiger, walk
-from test_bounded_tree import content
+from test_bounded_tree import columns_of
 
 import airoas
 from airoas import Particles, stream
@@ -64,7 +64,7 @@ def fingerprint(decision: Any) -> Any:
     """All that a decision consists of, but for the time it took."""
     tree, stats = decision.tree, decision.stats
     if tree is not None:
-        tree = {name: column.tobytes() for name, column in content(tree).items()} if hasattr(tree, "columns") else str(tree)
+        tree = {name: column.tobytes() for name, column in columns_of(tree).items()} if hasattr(tree, "columns") else str(tree)
     return decision.action, repr(decision.value), repr(decision.lower), repr(decision.upper), stats.nodes, stats.trials, tree
 
 

@@ -19,7 +19,7 @@ from airoas.bounds.learned import fitted, reached, simulated
 from airoas.bounds.learned.grid import Grid, interpolation, shape_of
 from airoas.bounds.sides import ILLEGAL, Bounds, Side, join
 from airoas.bounds.store import kept, learned
-from airoas.compiler.kernels import mode
+from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError, suggest
 
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -69,7 +69,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
         problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
         raise OptionError(problem, "give it `actions`, a finite choice of them, or use the planner for continuous ones, POMCPOW.")
     pair = _pair(spec)
-    key = (model.content, repr(pair), mode())
+    key = (model.fingerprint, repr(pair), current_mode())
     if key not in _found:
         finder = _Finder(model, progress or (lambda doing: None))
         line = f"airoas: working out the bounds of {type(model).__name__}, once for this model"

@@ -19,7 +19,7 @@ import numpy as np
 
 from airoas import __version__
 from airoas.compiler.cache import folder, read, write
-from airoas.compiler.kernels import mode, running
+from airoas.compiler.kernels import current_mode, running
 from airoas.errors import CompileError
 
 WORTH_KEEPING = 0.2
@@ -58,7 +58,7 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
     arrays; a model that cannot be compiled is simulated as it is."""
 
     def fast() -> dict[str, np.ndarray]:
-        if mode() == "interpreted":
+        if current_mode() == "interpreted":
             with contextlib.suppress(CompileError), running("compiled"):
                 return compute()
         return compute()
@@ -69,7 +69,7 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
 def _path(model: Any, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     place = folder() if model.native().made.cacheable else None
-    key = hashlib.sha256(repr((model.content, what, __version__, _sources())).encode()).hexdigest()[:40]
+    key = hashlib.sha256(repr((model.fingerprint, what, __version__, _sources())).encode()).hexdigest()[:40]
     return place and place / f"bounds-{type(model).__name__}-{key}.npz"
 
 

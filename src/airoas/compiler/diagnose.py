@@ -1,4 +1,4 @@
-"""The compiler's errors as one sentence, with the place in the user's own source and what to do."""
+"""The compiler's errors as one sentence, with the line of the user's own source and what to do."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def plain_types(text: str) -> str:
 
 
 def explain(error: Exception, where: str, kind: type | None = None) -> CompileError:
-    """A compiler's error as one sentence with the place in the user's own source."""
+    """A compiler's error as one sentence with the line of the user's own source."""
     whole = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba colours its text where it finds colorama
     text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", re.sub(r"\x1b\[[0-9;]*m", "", str(error.args[0])) if error.args else whole)
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_place(text, whole, where))
+    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_location(text, whole, where))
 
 
 def _different_returns(text: str, where: str) -> CompileError | None:
@@ -61,7 +61,7 @@ def _different_returns(text: str, where: str) -> CompileError | None:
     return CompileError(f"returns {told}", remedy, where=f"{where.partition(' (')[0]} ({Path(file).resolve()}, line {line})")
 
 
-def _place(text: str, whole: str, where: str) -> str:
+def _location(text: str, whole: str, where: str) -> str:
     """The innermost line of the user's that the compiler names, in the form of `where`."""
     method = where.partition(" (")[0]
     for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n"):

@@ -15,7 +15,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.leaves import draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf
@@ -162,7 +162,7 @@ def add_cell(cells: Any, count: int, cell: int) -> int:
     return count + 1
 
 
-@apart
+@noinline
 def needed_particles(tree: Tree, search: GridSearch, ba: int) -> int:
     """How many particles the spread of an action's successors over the grid asks for."""
     if not search.has_grid:
@@ -179,7 +179,7 @@ def needed_particles(tree: Tree, search: GridSearch, ba: int) -> int:
     return kld_size(count, search.least, search.most)
 
 
-@apart
+@noinline
 def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
     """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
     ba, room = tree.parent[b], search.search
@@ -195,7 +195,7 @@ def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
     return OK
 
 
-@apart
+@noinline
 def expand(tree: Tree, search: GridSearch, b: int) -> int:
     """Branch every action of a leaf."""
     status = update_leaf(tree, search, b)

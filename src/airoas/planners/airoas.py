@@ -19,7 +19,7 @@ from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
@@ -218,7 +218,7 @@ def own_states(tree: Tree, b: int, states: Any, weights: Any, alive: Any) -> boo
     return True
 
 
-@apart
+@noinline
 def anneal_literally(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
     """Paper: Alg. 1 line 5, on the successors that siblings share."""
     printed, ba = search.printed, tree.parent[b]
@@ -244,7 +244,7 @@ def anneal_literally(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> i
     return OK
 
 
-@apart
+@noinline
 def anneal_corrected(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
     """From the particles before the action, where the plain update would leave too few effective."""
     work, above = search.tempering, tree.node[tree.parent[b]]
@@ -287,7 +287,7 @@ def draw_ancestors(tree: Tree, search: AnnealedSearch, above: int, work: Temperi
         system.log_weights[j] = -math.log(n)
 
 
-@apart
+@noinline
 def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
     """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
     ba, room = tree.parent[b], search.search

@@ -16,7 +16,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.expansion import are_equal
 from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
@@ -131,7 +131,7 @@ def most_excessive(tree: Tree, ba: int) -> int:
     return int(best)
 
 
-@apart
+@noinline
 def backup(tree: Tree, b: int, lower: float, upper: float, plain: float, discount: float) -> None:
     """Carry the change of a node's bounds, which were these, up to the root."""
     while b > 0:
@@ -199,7 +199,7 @@ def set_first_bounds(tree: Tree, search: Scenarios, c: int, sums: Any) -> None:
     tree.unregularised[c] = upper
 
 
-@apart
+@noinline
 def simulate_scenarios(tree: Tree, search: Scenarios, ba: int) -> tuple[int, float]:
     """Run every scenario of a node one step: groups of equal observations (-1 where time is up), and the sum of rewards."""
     b, room = tree.node[ba], search.search
@@ -244,7 +244,7 @@ def simulate_scenarios(tree: Tree, search: Scenarios, ba: int) -> tuple[int, flo
     return groups, total
 
 
-@apart
+@noinline
 def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     b, room = tree.node[ba], search.search
     size = tree.n_particles[b]
@@ -286,7 +286,7 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     return OK
 
 
-@apart
+@noinline
 def expand(tree: Tree, search: Scenarios, b: int) -> int:
     room = search.search
     if not has_room(tree, 0, len(room.legal), 0):

@@ -89,12 +89,12 @@ _known: dict[str, Learned] = {}
 
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    if model.content not in _known:
+    if model.fingerprint not in _known:
         arrays = stored(model, "policy")
         if arrays is None:
             return None
-        _known[model.content] = from_arrays(arrays)
-    return _known[model.content]
+        _known[model.fingerprint] = from_arrays(arrays)
+    return _known[model.fingerprint]
 
 
 def prepare(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
@@ -103,7 +103,7 @@ def prepare(model: Any, seconds: float, tell: Callable[[str], None] = lambda doi
     if known is None:
         known = learn(model, seconds, tell)
         keep(model, "policy", to_arrays(known))
-        _known[model.content] = known
+        _known[model.fingerprint] = known
     return known
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from airoas.bounds.sides import ILLEGAL
 from airoas.compiler.kernels import Record
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 
 
 class Problem(Record):
@@ -63,7 +63,7 @@ class Room(Record):
     """[1] multiplications so far: time as no machine changes it."""
 
 
-@apart
+@noinline
 def predict(problem: Problem, states: Any, weights: Any, a: int, room: Room) -> int:
     """Puts the live part of a belief after an action into `mass`; the number of states it has."""
     count = 0
@@ -80,7 +80,7 @@ def predict(problem: Problem, states: Any, weights: Any, a: int, room: Room) -> 
     return count
 
 
-@apart
+@noinline
 def choose_plans(problem: Problem, plans: Plans, a: int, count: int, room: Room) -> float:
     """The plan to `follow` after each observation, and what they are worth together; takes the `count` states out of `mass`."""
     number = plans.count[0]
@@ -113,7 +113,7 @@ def choose_plans(problem: Problem, plans: Plans, a: int, count: int, room: Room)
     return total
 
 
-@apart
+@noinline
 def back_up(problem: Problem, plans: Plans, states: Any, weights: Any, room: Room) -> int:
     """The best plan at a belief, or for several together, into `vector`; its first action, -1 where none is legal."""
     best, most = -1, -math.inf
@@ -131,7 +131,7 @@ def back_up(problem: Problem, plans: Plans, states: Any, weights: Any, room: Roo
     return best
 
 
-@apart
+@noinline
 def make_vector(problem: Problem, plans: Plans, a: int, room: Room) -> None:
     """The value in every state of an action and then the plans to `follow`."""
     for s in range(len(room.after)):

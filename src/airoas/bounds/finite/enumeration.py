@@ -8,7 +8,7 @@ import numpy as np
 
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.rng import stream
 
 MOST_BYTES = 1 << 30
@@ -49,7 +49,7 @@ def enumerate_model(model: Any) -> Enumeration:
     widest, total = _widest(model, size)
     if abs(total - 1.0) > 1e-9:
         problem = f"has probabilities that sum to {total:.9g} in some state, not 1"
-        raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "successor"))
+        raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "successor"))
     if size * actions * (16 * widest + 17) > MOST_BYTES:
         problem = f"{type(model).__name__} has {size} states, {actions} actions and up to {widest} successors: too many to write out"
         raise OptionError(problem, "give it `value_bounds` or `action_bounds`, and choose bounds that need no enumeration.")
@@ -84,7 +84,7 @@ def observation_chances(model: Any, table: Enumeration) -> np.ndarray | None:
     worst = chances.sum(axis=2).max()
     if worst > 1.0 + 1e-9:
         problem = f"gives observations of one state probabilities that sum to {worst:.9g}"
-        raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "obs_logpdf"))
+        raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "obs_logpdf"))
     return chances
 
 

@@ -19,7 +19,7 @@ from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
 from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import horizon, walk
 from airoas.bounds.sides import ILLEGAL, Side
-from airoas.compiler.kernels import Bound, Record, kernel, mode
+from airoas.compiler.kernels import Bound, Record, current_mode, kernel
 from airoas.modelling.batch import Simulator, batch
 from airoas.rng import hash_key, stream
 
@@ -86,7 +86,7 @@ def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
 
 def _thrift() -> int:
     """By how much less is simulated where that is slow. (A model that compiles is learned from compiled; see `store.learned`.)"""
-    return 100 if mode() == "interpreted" else 1
+    return 100 if current_mode() == "interpreted" else 1
 
 
 # --- the fully observable problem ---

@@ -126,7 +126,7 @@ def _adjusted_one_by_one(rows: list[Row]) -> Iterator[str]:
                     refusal = str(error)
             if refusal or known is None:
                 yield refusal
-            elif row.get("model") != model.content:
+            elif row.get("model") != model.fingerprint:
                 yield "the model has changed since they were run."
             else:
                 try:

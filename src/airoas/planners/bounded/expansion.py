@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.planners.bounded.enumerated import TOO_MANY, clear_slots
 from airoas.planners.bounded.leaves import add_values, clear, own_particles, plan_bound, step_chunk, successors, upper_bound, weigh
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
@@ -34,7 +34,7 @@ ENUMERATED_DELTA = 0.1
 """Delta among probabilities: a larger one is for weights of particles, which differ by chance."""
 
 
-@apart
+@noinline
 def branch(tree: Tree, search: Search, ba: int) -> int:
     """Simulate an action, or enumerate where it leads, group what is observed, and give each group a node with bounds."""
     b = tree.node[ba]
@@ -102,7 +102,7 @@ def follow(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
     return size, reward
 
 
-@apart
+@noinline
 def enumerate_all(tree: Tree, search: Search, ba: int) -> tuple[int, float]:
     """Every state that an action leads to, with its probability, from a node that holds every possible state."""
     states, weights = own_particles(tree, tree.node[ba])
@@ -123,7 +123,7 @@ def enumerate_all(tree: Tree, search: Search, ba: int) -> tuple[int, float]:
     return count, reward
 
 
-@apart
+@noinline
 def simulate_all(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
     """One step of every particle of a node."""
     states, weights = own_particles(tree, tree.node[ba])
@@ -140,7 +140,7 @@ def simulate_all(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, f
     return len(weights), reward
 
 
-@apart
+@noinline
 def observe_successors(tree: Tree, search: Search, ba: int, alive: float, seed: int) -> int:
     """Observe in the successors, in all or in as many as may, and group equal observations: how many groups.
 
@@ -203,7 +203,7 @@ def normalise(tree: Tree, first: int, alive: float) -> None:
         tree.probability[c] *= alive / total
 
 
-@apart
+@noinline
 def add_branch(tree: Tree, search: Search, ba: int, g: int, logs: Any, first: int) -> bool:
     """A node for a group of observations, or a larger probability for one whose weights are nearly the same (delta-packing).
 

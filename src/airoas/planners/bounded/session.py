@@ -16,10 +16,10 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
-from airoas.compiler.kernels import Kernel, mode
+from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
 from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
@@ -219,7 +219,7 @@ class Session:
         """Raise what a search found wrong with the model."""
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
-            raise ModelError(problem, "run airoas.check(model) to see where.", where=place(self.model, "obs_logpdf"))
+            raise ModelError(problem, "run airoas.check(model) to see where.", where=location(self.model, "obs_logpdf"))
         if status == NO_ACTION:
             problem = "no action is legal in every state that one history of the search tree holds possible"
             raise ModelError(problem, "make one action legal everywhere.", where=type(self.model).__name__)
@@ -272,7 +272,7 @@ _KEPT = 8
 def session_of(planner: BoundedPlanner, model: Any) -> Session:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     with _lock:
-        key = (planner, model, mode())
+        key = (planner, model, current_mode())
         if key not in _sessions:
             _sessions[key] = Session(planner, model)
             while len(_sessions) > _KEPT:

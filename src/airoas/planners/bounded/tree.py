@@ -14,7 +14,7 @@ from typing import Any
 
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.planners.storage import Block
 
 # how a trial, or the search, ended
@@ -314,7 +314,7 @@ def must_end(tree: Tree, b: int) -> bool:
     return bool(tree.n_undo + 8 * (tree.depth[b] + 4) > len(tree.undo_column))
 
 
-@apart
+@noinline
 def undo(tree: Tree) -> None:
     """Put back what the present trial has changed."""
     for n in range(tree.n_undo - 1, -1, -1):
@@ -341,7 +341,7 @@ def undo(tree: Tree) -> None:
     tree.n_undo = 0
 
 
-@apart
+@noinline
 def refresh_bounds(tree: Tree, b: int) -> None:
     """Bounds of a node from those of its action nodes. They only ever close; where they would cross, the upper one yields."""
     lower, upper = tree.lower[b], -math.inf
@@ -355,7 +355,7 @@ def refresh_bounds(tree: Tree, b: int) -> None:
     set_bounds(tree, b, lower, upper)
 
 
-@apart
+@noinline
 def backup(tree: Tree, b: int, lower: float, upper: float, discount: float) -> bool:
     """Carry the change of a node's bounds, which were `lower` and `upper`, up to the root.
 
