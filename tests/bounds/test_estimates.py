@@ -104,7 +104,7 @@ def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: None)
     belief = Particles.sample(Wide(), 10, airoas.stream(3))
     compiled = find_bounds(Wide()).at(Wide(), belief)
-    monkeypatch.setattr(find, "_found", {})
+    monkeypatch.setattr(find, "_cached", {})
     with airoas.running("interpreted"):
         assert find_bounds(Wide()).at(Wide(), belief) == compiled
         arrays = simulated.estimate(Wide(), lambda _: None)

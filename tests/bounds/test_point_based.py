@@ -26,9 +26,9 @@ def value_from_above(problem) -> np.ndarray:
         moves = np.zeros((2, 2))
         for s in range(2):
             np.add.at(moves[s], problem.successors[s, a], problem.probabilities[s, a])
-        joint = np.einsum("bs,st,to->bot", BELIEFS, moves, problem.chances[:, a])  # belief, seen, state arrived in
-        chance = joint.sum(axis=2)
-        steps.append((BELIEFS @ problem.rewards[:, a], chance, joint[:, :, 1] / np.where(chance > 0.0, chance, 1.0)))
+        joint = np.einsum("bs,st,to->bot", BELIEFS, moves, problem.likelihoods[:, a])  # belief, seen, state arrived in
+        probability = joint.sum(axis=2)
+        steps.append((BELIEFS @ problem.rewards[:, a], probability, joint[:, :, 1] / np.where(probability > 0.0, probability, 1.0)))
     for _ in range(600):
         values = np.max([r + discount * (p * np.interp(then, GRID, values)).sum(axis=1) for r, p, then in steps], axis=0)
     return values
@@ -85,7 +85,7 @@ def test_tag_from_the_start(opponent, least):
 
 def test_the_same_numbers_every_time_and_interpreted(monkeypatch):
     monkeypatch.setattr(point_based, "ROUNDS", 2)
-    monkeypatch.setattr(point_based, "NEW_POINTS", 60)
+    monkeypatch.setattr(point_based, "NEW_BELIEF_POINTS", 60)
     monkeypatch.setattr(point_based, "FEW", 2)
     model = Tiger()
     table, repeated = enumerate_model(model), blind_values(model)
@@ -110,11 +110,11 @@ def test_illegal_plans_are_far_below():
 @pytest.mark.parametrize(("met", "value"), [(1, 19.371), (0, -20.0)])
 def test_observations_never_met_are_one_more(met, value, monkeypatch):
     """Of two, one alone is told apart from none; without both there is nothing but to listen for ever."""
-    every = point_based.observation_chances
-    monkeypatch.setattr(point_based, "observation_chances", lambda *them: np.ascontiguousarray(every(*them)[:, :, :met]))
+    every = point_based.observation_probabilities
+    monkeypatch.setattr(point_based, "observation_probabilities", lambda *them: np.ascontiguousarray(every(*them)[:, :, :met]))
     model = Tiger()
     problem = point_based.write_out(model)
-    assert problem.chances.shape[2] == met + 1 and problem.chances.sum(axis=2) == pytest.approx(1.0)
+    assert problem.likelihoods.shape[2] == met + 1 and problem.likelihoods.sum(axis=2) == pytest.approx(1.0)
     found = point_based.solve(model, enumerate_model(model), blind_values(model), np.arange(3))
     assert found["values"].mean(axis=0).max() == pytest.approx(value, abs=0.02)
 
@@ -134,7 +134,7 @@ def test_what_is_refused_is_named_with_a_remedy(model, words):
 
 
 def test_a_large_model_is_refused(monkeypatch):
-    monkeypatch.setattr(point_based, "MOST_CHANCES", 11)
+    monkeypatch.setattr(point_based, "MOST_LIKELIHOODS", 11)
     with pytest.raises(airoas.OptionError, match=r"too large.*2 states, 3 actions and 2 observations"):
         point_based.write_out(Tiger())
 

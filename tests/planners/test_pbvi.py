@@ -22,12 +22,12 @@ def test_takes_the_first_action_of_the_best_plan(model) -> None:
     for _ in range(20):
         weights = rng.dirichlet(np.ones(len(live)))
         decision = PBVI().plan(model, Particles(live[:, None].astype(float), weights), stream(0))
-        worth = weights @ found["values"][live]
-        assert decision.value == pytest.approx(worth.max(), abs=1e-9)
-        assert worth[found["first"] == decision.action].max() == pytest.approx(worth.max(), abs=1e-9)
+        value = weights @ found["values"][live]
+        assert decision.value == pytest.approx(value.max(), abs=1e-9)
+        assert value[found["first"] == decision.action].max() == pytest.approx(value.max(), abs=1e-9)
         assert decision.lower == decision.value
         assert math.isnan(decision.upper)
-        assert decision.stats.notes == {"plans": len(worth), "sound": True}
+        assert decision.stats.notes == {"plans": len(value), "sound": True}
 
 
 def test_looks_where_that_pays() -> None:

@@ -22,7 +22,7 @@ from airoas.compiler.cache import folder, read, write
 from airoas.compiler.kernels import current_mode, running
 from airoas.errors import CompileError
 
-WORTH_KEEPING = 0.2
+LEAST_SECONDS = 0.2
 """Seconds of work; what took less is not stored."""
 _KEEP_BYTES = 1 << 29
 
@@ -35,7 +35,7 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
         return found
     start = time.perf_counter()
     arrays = compute()
-    if path and time.perf_counter() - start > WORTH_KEEPING:
+    if path and time.perf_counter() - start > LEAST_SECONDS:
         _save(path, arrays)
     return arrays
 
@@ -68,9 +68,9 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
 
 def _path(model: Any, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
-    place = folder() if model.native().made.cacheable else None
+    directory = folder() if model.native().native_class.cacheable else None
     key = hashlib.sha256(repr((model.fingerprint, what, __version__, _sources())).encode()).hexdigest()[:40]
-    return place and place / f"bounds-{type(model).__name__}-{key}.npz"
+    return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 
 
 @functools.cache
@@ -96,9 +96,9 @@ def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
         _clean(path.parent)
 
 
-def _clean(place: Path) -> None:
+def _clean(directory: Path) -> None:
     """Drop the oldest until what is left is within its size."""
-    files = sorted(place.glob("bounds-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
+    files = sorted(directory.glob("bounds-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
     total = 0
     for file in files:
         total += file.stat().st_size

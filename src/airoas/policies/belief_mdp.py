@@ -304,7 +304,7 @@ def correct(policy: Policy, runs: Runs, r: int) -> None:
 
 
 def best_of(q: Any) -> int:
-    """The place of the largest."""
+    """The index of the largest."""
     best = 0
     for a in range(1, len(q)):
         if q[a] > q[best]:

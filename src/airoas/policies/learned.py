@@ -41,7 +41,7 @@ class Learned:
     """Of the correction: the same seed and rounds give the same."""
 
 
-def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least."""
     if not model.n_actions or model.n_actions > MOST_ACTIONS:
         return Learned(None, 0, "")
@@ -55,7 +55,7 @@ def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing
     longest = 0.0
     while rounds < ROUNDS and (rounds == 0 or time.perf_counter() - begun + longest < seconds):
         started = time.perf_counter()
-        tell(f"learning a policy, round {rounds + 1} of {ROUNDS}")
+        progress(f"learning a policy, round {rounds + 1} of {ROUNDS}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, (rounds + 1) * beliefs, model.n_actions)
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
@@ -97,11 +97,11 @@ def find_learned(model: Any) -> Learned | None:
     return _known[model.fingerprint]
 
 
-def prepare(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """What was learned of a model, learning it now where nothing was."""
     known = find_learned(model)
     if known is None:
-        known = learn(model, seconds, tell)
+        known = learn(model, seconds, progress)
         keep(model, "policy", to_arrays(known))
         _known[model.fingerprint] = known
     return known

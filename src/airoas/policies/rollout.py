@@ -26,7 +26,7 @@ BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
-_TOGETHER = 64  # runs of one call
+_BATCH = 64  # runs of one call
 _LOOKED_AT = 1000  # particles from which a policy chooses
 
 
@@ -61,7 +61,7 @@ class Rollouts:
         self._many, self._few = policy.scored, min(policy.scored, particles, SCORED)
         self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
         policy.scored = self._few
-        self._runs: Runs = make_runs(model, policy, _TOGETHER, particles)
+        self._runs: Runs = make_runs(model, policy, _BATCH, particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
 
     def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
@@ -95,21 +95,21 @@ class Rollouts:
         rounds: int,
     ) -> int:
         """Fill in the candidates' returns; how many runs were made."""
-        left, world, worlds, made = list(candidates), 0, WORLDS, 0
+        left, world, worlds, done = list(candidates), 0, WORLDS, 0
         self._runs.deadline, self.policy.scored = deadline, self._few
         for _ in range(rounds):
             pairs = [(candidate, world + w) for w in range(worlds) for candidate in left]
-            for begin in range(0, len(pairs), _TOGETHER):
-                some = pairs[begin : begin + _TOGETHER]
+            for begin in range(0, len(pairs), _BATCH):
+                some = pairs[begin : begin + _BATCH]
                 if not self._run(some, hypotheses, states, weights, seed):
-                    return made
-                made += len(some)
+                    return done
+                done += len(some)
             world, worlds = world + worlds, 2 * worlds
             best = max(left, key=lambda candidate: candidate.mean)
             left = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
             if len(left) == 1 or now() >= deadline:
                 break
-        return made
+        return done
 
     def _run(self, pairs: list[tuple[Candidate, int]], hypotheses: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> bool:
         runs = self._runs

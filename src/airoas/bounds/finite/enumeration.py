@@ -65,7 +65,7 @@ def enumerate_model(model: Any) -> Enumeration:
     return Enumeration(successors, probabilities, rewards, legal, terminal, exact)
 
 
-def observation_chances(model: Any, table: Enumeration) -> np.ndarray | None:
+def observation_probabilities(model: Any, table: Enumeration) -> np.ndarray | None:
     """p(o | s2, a) [S, A, O] of observations met in every state arrived in; None where there are more than 64, or not whole numbers.
 
     Rare ones may be missing, so that a row sums to less than 1.
@@ -79,13 +79,13 @@ def observation_chances(model: Any, table: Enumeration) -> np.ndarray | None:
     count = _meet_observations(model, table.terminal, seen, row, _OBSERVATION_DRAWS, stream(0, "observations"))
     if count < 0:
         return None
-    chances = np.zeros((size, actions, count))
-    _weigh_observations(model, table.terminal, seen, chances)
-    worst = chances.sum(axis=2).max()
+    likelihoods = np.zeros((size, actions, count))
+    _weigh_observations(model, table.terminal, seen, likelihoods)
+    worst = likelihoods.sum(axis=2).max()
     if worst > 1.0 + 1e-9:
         problem = f"gives observations of one state probabilities that sum to {worst:.9g}"
         raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "obs_logpdf"))
-    return chances
+    return likelihoods
 
 
 @kernel
@@ -183,10 +183,10 @@ def _meet_observations(model: Any, terminal: Any, seen: Any, row: Any, draws: in
 
 
 @kernel
-def _weigh_observations(model: Any, terminal: Any, seen: Any, chances: Any) -> None:
+def _weigh_observations(model: Any, terminal: Any, seen: Any, likelihoods: Any) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         if not terminal[i]:
-            for a in range(chances.shape[1]):
-                for j in range(chances.shape[2]):
-                    chances[i, a, j] = np.exp(model.obs_logpdf(model.read_observation(seen, j), s, a))
+            for a in range(likelihoods.shape[1]):
+                for j in range(likelihoods.shape[2]):
+                    likelihoods[i, a, j] = np.exp(model.obs_logpdf(model.read_observation(seen, j), s, a))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.fitted import best_together
+from airoas.bounds.learned.fitted import best_set
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup
 from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import horizon, walk
@@ -38,14 +38,14 @@ _MOST_PLANS = 8
 _WORK = 6_000_000  # simulated steps of plans, when choosing and when learning
 
 
-def estimate(model: Any, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Forests of the values of plans, "plans ..", with their `first` actions, and of the fully observable problem, "values .."."""
-    tell("looking where random actions lead")
+    progress("looking where random actions lead")
     states = sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions))
-    tell("simulating plans")
+    progress("simulating plans")
     plans = _choose(model, states)
     below = _learn_returns(model, states, plans)
-    tell("values of the fully observable problem")
+    progress("values of the fully observable problem")
     above = _learn_values(model, states)
     return {
         "first": np.array([a if times else b for a, times, b in plans]),
@@ -107,8 +107,8 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = Stepped(rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_))
-    room = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
-    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *room)
+    workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
+    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
     small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
     values = np.zeros((n, 1))
     _backup(stepped, model.discount, np.zeros((1, 1)), np.zeros((n * actions * d, 1), np.int64), values)
@@ -264,13 +264,15 @@ def _choose(model: Any, states: np.ndarray) -> list[Plan]:
     repeated = [(a, 0, a) for a in range(model.n_actions)]
     if not len(some):
         return repeated[:1]
-    worths = _returns(model, some, repeated, stream(0, "repeated"))
-    last = sorted(range(model.n_actions), key=lambda b: -float(np.maximum(worths[:, b], 0.0).sum()))  # what pays somewhere comes last
+    plan_values = _returns(model, some, repeated, stream(0, "repeated"))
+    last = sorted(
+        range(model.n_actions), key=lambda b: -float(np.maximum(plan_values[:, b], 0.0).sum())
+    )  # what pays somewhere comes last
     pairs = [(a, times, b) for b in last for a in range(model.n_actions) if a != b for times in _TIMES]
     pairs = pairs[: max(1, _WORK // _thrift() // (len(some) * _steps(model)))]
     candidates = repeated + pairs
-    worths = np.hstack((worths, _returns(model, some, pairs, stream(0, "pairs"))))
-    return [candidates[k] for k in best_together(worths.T)[:_MOST_PLANS]]
+    plan_values = np.hstack((plan_values, _returns(model, some, pairs, stream(0, "pairs"))))
+    return [candidates[k] for k in best_set(plan_values.T)[:_MOST_PLANS]]
 
 
 def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[str, np.ndarray]:
@@ -325,7 +327,7 @@ def _run_plans(
     steps: int,
     found: Any,
     seed: int,
-    here: Any,
+    current: Any,
     actions: Any,
     alive: Any,
     allowed: Any,
@@ -337,7 +339,7 @@ def _run_plans(
         for i in range(len(states)):
             alive[i] = True
             for c in range(states.shape[1]):
-                here[i, c] = states[i, c]
+                current[i, c] = states[i, c]
         factor = 1.0
         for t in range(steps):
             a = plans[k, 0] if t < plans[k, 1] else plans[k, 2]
@@ -346,11 +348,11 @@ def _run_plans(
                 allowed[i] = alive[i] and a == POLICY
                 actions[i, 0] = a
             if a != POLICY:
-                simulator.permits(here, alive, actions, allowed)
+                simulator.permits(current, alive, actions, allowed)
                 for i in range(len(states)):
                     allowed[i] = alive[i] and not allowed[i]  # for a moment: which are not
-            simulator.default_actions(here, allowed, key, numbers, actions)
-            simulator.step(here, alive, actions, key, numbers, here, rewards, alive)
+            simulator.default_actions(current, allowed, key, numbers, actions)
+            simulator.step(current, alive, actions, key, numbers, current, rewards, alive)
             for i in range(len(states)):
                 found[i, k] += factor * rewards[i]
             factor *= simulator.discount

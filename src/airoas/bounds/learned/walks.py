@@ -29,8 +29,8 @@ def walk(model: Any, walks: int, longest: int, keep: float, rng: Rng) -> np.ndar
     functions.initial(states, alive, rng.bits(62))
     kept = np.zeros((walks * steps if keep == 1.0 else walks * (2 + int(1.5 * keep * steps)), width))
     rows, flags = (np.zeros((walks, width)), np.zeros((walks, 1))), (np.zeros(walks, np.bool_), np.zeros(walks, np.bool_))
-    room = *rows, np.zeros(walks), *flags, np.arange(walks), np.zeros(walks, np.int64)
-    return kept[: _walk(functions.simulator, states, alive, steps, longest, keep, kept, rng.bits(62), *room)]
+    workspace = *rows, np.zeros(walks), *flags, np.arange(walks), np.zeros(walks, np.int64)
+    return kept[: _walk(functions.simulator, states, alive, steps, longest, keep, kept, rng.bits(62), *workspace)]
 
 
 @kernel

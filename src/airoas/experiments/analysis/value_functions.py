@@ -9,7 +9,7 @@ import numpy as np
 from airoas.belief.filters import exact
 from airoas.belief.particles import Particles
 from airoas.bounds.find import find_bounds, find_plans
-from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
+from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_probabilities
 from airoas.bounds.finite.point_based import QUICK
 from airoas.bounds.sides import Bounds
 from airoas.errors import OptionError
@@ -145,7 +145,7 @@ def value_function(model: Any) -> ValueFunction:
         return StateValues(model, None)
     if can_enumerate(model) and int(model.n_states()) * model.n_actions <= QUICK:
         table = enumerate_model(model)
-        observations = observation_chances(model, table)
+        observations = observation_probabilities(model, table)
         if observations is not None and observations.size <= QUICK and _is_complete(table, observations):
             return AlphaVectors(model, table, observations)
     if can_enumerate(model) or model.has("action_bounds"):

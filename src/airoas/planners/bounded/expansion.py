@@ -21,7 +21,7 @@ from airoas.planners.bounded.tree import (
     OK,
     Tree,
     add_node,
-    has_room,
+    has_capacity,
     is_enumerated,
     is_late,
     set_action_bounds,
@@ -39,7 +39,7 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
     """Simulate an action, or enumerate where it leads, group what is observed, and give each group a node with bounds."""
     b = tree.node[ba]
     most = max(tree.n_particles[b], len(search.ids) if search.enumerates else 0)
-    if not has_room(tree, len(search.mass), 0, most):
+    if not has_capacity(tree, len(search.mass), 0, most):
         return MEMORY
     begin, first = tree.n_rows, tree.n_nodes
     tree.first_successor[ba] = begin
@@ -61,21 +61,21 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
             return DEADLINE
         end = min(done + CHUNK, size)
         search.evaluate(states[done:end], search.arrived[done:end], search.values[done:end], 0)
-    exact = tree.enumerated[ba] > 0 and search.discrete and 2 * groups <= len(search.observing)
-    together = min(BATCH, max(1, MOST_LIKELIHOODS // max(1, size)))
-    for done in range(0, groups, together):
+    by_mass = tree.enumerated[ba] > 0 and search.discrete and 2 * groups <= len(search.observing)
+    batch_size = min(BATCH, max(1, MOST_LIKELIHOODS // max(1, size)))
+    for done in range(0, groups, batch_size):
         if is_late(tree):
             tree.n_nodes, tree.n_rows = first, begin
             return DEADLINE
-        some = min(together, groups - done)
+        some = min(batch_size, groups - done)
         seen = search.observations[done : done + some]
         search.log_likelihoods(states, search.arrived[:size], seen, tree.actions[ba : ba + 1], search.logs)
         for g in range(some):
-            if exact:
+            if by_mass:
                 search.mass[done + g] = probability_of(weights, search.logs[g])
             if not add_branch(tree, search, ba, done + g, search.logs[g], first):
                 return BAD_MODEL
-    if exact:
+    if by_mass:
         normalise(tree, first, alive)
     lower = upper = reward
     for c in range(first, tree.n_nodes):

@@ -51,7 +51,7 @@ class BoundedPlanner(ABC):
     max_depth: int = 90
     """Of the tree."""
     gap_ratio: float = 0.95
-    """xi: a node whose bounds are closer than this share of the root's gap (undiscounted) needs no further search."""
+    """xi: a node whose bounds are closer than this fraction of the root's gap (undiscounted) needs no further search."""
     gap: float = 1e-3
     """The search ends when the root's bounds are this close (epsilon_0)."""
     memory: int = MEMORY
@@ -160,7 +160,7 @@ class Session:
         advice = self._advice(states, weights, allowed, search.seed, begun)
         self._set_limits(tree, begun)
         count = planner.particles_at_root(model, belief)
-        _check_room(planner.memory, count, model.n_actions, tree)
+        _check_memory(planner.memory, count, model.n_actions, tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
@@ -282,14 +282,14 @@ def session_of(planner: BoundedPlanner, model: Any) -> Session:
 
 
 def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
-    """The place of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
     begins with an action and none was branched; of several, a random one."""
     best = np.flatnonzero(lower == lower.max())
     best = best[upper[best] == upper[best].max()]
     return int(best[rng.integer(len(best))])
 
 
-def _check_room(memory: int, count: int, actions: int, tree: Tree) -> None:
+def _check_memory(memory: int, count: int, actions: int, tree: Tree) -> None:
     """Refuse a memory in which not even the root can be expanded."""
     widths = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     least = row_bytes(count * actions, actions, count * (actions + 1), *widths)

@@ -47,7 +47,7 @@ class Tree(Record):
     n_particles: Any
     """[B]"""
     key: Any
-    """[B] of its random streams: the same node sees the same chance in whatever order the tree grows."""
+    """[B] of its random streams: the same node draws the same numbers in whatever order the tree grows."""
     default: Any
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
     unregularised: Any
@@ -164,7 +164,7 @@ def used_bytes(tree: Tree) -> int:
     return row_bytes(tree.n_nodes, tree.n_action_nodes, tree.n_rows, *widths)
 
 
-def has_room(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
+def has_capacity(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
     """Whether this many more rows of each kind stay within the memory allowed."""
     observation, action, state = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     taken = row_bytes(tree.n_nodes + nodes, tree.n_action_nodes + actions, tree.n_rows + rows, observation, action, state)
@@ -204,7 +204,7 @@ def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, 
     tree.first_action[c] = -1
     tree.n_actions[c] = 0
     if lower > upper:
-        note_crossing(tree, lower - upper)
+        record_crossing(tree, lower - upper)
     return int(c)
 
 
@@ -226,7 +226,7 @@ def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: 
     return int(ba)
 
 
-def note_crossing(tree: Tree, excess: float) -> None:
+def record_crossing(tree: Tree, excess: float) -> None:
     """Remember by how much, if at all, a lower bound lay above an upper one."""
     tree.crossing = max(tree.crossing, excess)
 
@@ -350,7 +350,7 @@ def refresh_bounds(tree: Tree, b: int) -> None:
         upper = max(upper, tree.action_upper[ba])
     upper = min(upper, tree.upper[b])
     if lower > upper:
-        note_crossing(tree, lower - upper)
+        record_crossing(tree, lower - upper)
         upper = lower
     set_bounds(tree, b, lower, upper)
 
@@ -375,7 +375,7 @@ def backup(tree: Tree, b: int, lower: float, upper: float, discount: float) -> b
     return changed
 
 
-def close_at_depth(tree: Tree, b: int, discount: float) -> None:
+def end_at_depth(tree: Tree, b: int, discount: float) -> None:
     """At the depth limit: the upper bound becomes the lower one. Paper: Alg. 1 lines 10-12. Differs: it is backed up."""
     lower, upper = tree.lower[b], tree.upper[b]
     set_bounds(tree, b, lower, lower)
