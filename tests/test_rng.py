@@ -95,11 +95,11 @@ def test_reference_words(word: int, mode: str) -> None:
 
 
 def test_mix64_is_the_finaliser() -> None:
-    state, found = 1234567, []
+    state, words = 1234567, []
     for _ in range(3):
         state = (state + 0x9E3779B97F4A7C15) % 2**64
-        found.append(rng_module.mix64(state))
-    assert tuple(found) == REFERENCE[1234567][:3]
+        words.append(rng_module.mix64(state))
+    assert tuple(words) == REFERENCE[1234567][:3]
 
 
 GOLDEN = {  # a change here changes every published result
@@ -223,16 +223,16 @@ def test_normal_by_bins() -> None:
     inside, beyond = np.zeros(BINS), np.zeros((2, 3 * FINE))
     histograms(inside, beyond, draws, stream(3, "normal"))
     edges = np.linspace(-TAIL, TAIL, BINS + 1)
-    shares = np.diff([normal_cdf(x) for x in edges])
+    probabilities = np.diff([normal_cdf(x) for x in edges])
     counts = np.concatenate((inside, beyond.sum(axis=1)))
-    assert chi_square_is_plausible(counts, np.concatenate((shares, [normal_cdf(-TAIL)] * 2)) * draws)
+    assert chi_square_is_plausible(counts, np.concatenate((probabilities, [normal_cdf(-TAIL)] * 2)) * draws)
     for side in beyond:
         assert side[:4].sum() > 0  # no gap at TAIL: 70 expected
         # 5000 draws each, in bins of 0.02 up to 0.8 beyond
         bins = np.append(side[: 8 * FINE // 10].reshape(-1, FINE // 50).sum(axis=1), side[8 * FINE // 10 :].sum())
         edges = TAIL + np.arange(len(bins)) / 50
-        shares = np.diff([1.0 - normal_cdf(-x) / normal_cdf(-TAIL) for x in edges] + [1.0])
-        assert chi_square_is_plausible(bins, shares * side.sum())
+        probabilities = np.diff([1.0 - normal_cdf(-x) / normal_cdf(-TAIL) for x in edges] + [1.0])
+        assert chi_square_is_plausible(bins, probabilities * side.sum())
         assert abs((side * (np.arange(len(side)) + 0.5)).sum() / side.sum() / FINE - TAIL_MEAN) < 5.0 * TAIL_MEAN / math.sqrt(side.sum())
 
 
@@ -349,10 +349,10 @@ def test_a_local_copy_goes_on_from_the_same_place() -> None:
 
 def test_compiled_is_interpreted_in_the_tails() -> None:
     """A normal in 3900 lies beyond TAIL: find such places by compiled draws and repeat them in Python."""
-    rng, found = stream(10, "tails"), 0
-    while found < 20:
+    rng, tails = stream(10, "tails"), 0
+    while tails < 20:
         before = copy.copy(rng)
         block = drawn("normal", rng, 1)
         if abs(block[0]) > TAIL:
             assert before.normal() == block[0]
-            found += 1
+            tails += 1

@@ -306,10 +306,10 @@ def test_pictures_and_text_are_tried(name: str, tmp_path: Path, capsys: pytest.C
     method, body, remedy = DRAWING[name]
     code, report = check_text(f"{CONTINUOUS}\n    def {method}:\n        {body}\n", tmp_path, capsys)
     assert code == 1
-    (found,) = report["diagnostics"]
-    assert found["where"].startswith(f"Good.{method[:4]} (")
-    assert "AttributeError" in found["problem"]
-    assert remedy in found["remedy"]
+    (result,) = report["diagnostics"]
+    assert result["where"].startswith(f"Good.{method[:4]} (")
+    assert "AttributeError" in result["problem"]
+    assert remedy in result["remedy"]
 
 
 def test_wrong_expected_reward_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

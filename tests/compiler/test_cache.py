@@ -114,8 +114,8 @@ class Project:
     def result(process: subprocess.Popen[str]) -> dict[str, Any]:
         out, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-        found: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return found
+        output: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return output
 
     def kernels(self) -> list[Path]:
         return sorted(self.cache.glob("rewards-*.kernel"))
@@ -151,8 +151,8 @@ def test_a_second_process_loads_until_a_helper_changes(project: Project) -> None
 def test_processes_that_compile_at_once(project: Project) -> None:
     processes = [project.start(script) for script in (BY_IMPORT, BY_PATH, IN_MAIN)]
     for process in processes:
-        found = project.result(process)
-        assert found["rewards"] == [1.5, 3.5, 5.5] and found["said"] == []
+        output = project.result(process)
+        assert output["rewards"] == [1.5, 3.5, 5.5] and output["said"] == []
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **HIT}
     assert not list(project.cache.glob(".tmp-*"))
 
@@ -189,9 +189,9 @@ def test_no_folder_to_be_had(project: Project, where: str) -> None:
     (project.directory / "below-a-file").write_text("")
     (project.directory / "open").mkdir()
     (project.directory / "open").chmod(0o777)
-    found = project.run(AIROAS_CACHE_DIR=where)
-    assert found["rewards"] == [1.5, 3.5, 5.5] and found["hits"] == 0
-    (said,) = found["said"]
+    output = project.run(AIROAS_CACHE_DIR=where)
+    assert output["rewards"] == [1.5, 3.5, 5.5] and output["hits"] == 0
+    (said,) = output["said"]
     assert "no compilation cache at" in said and "Set AIROAS_CACHE_DIR" in said
     assert not list((project.directory / "open").iterdir())
 

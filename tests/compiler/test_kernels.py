@@ -558,12 +558,12 @@ def test_threads_specialise_and_compile_at_once() -> None:
 
     model = model_with(lambda self, s: helper(s.n))()
     for mode in ("compiled", "interpreted"):
-        found: list[list[float]] = []
+        result: list[list[float]] = []
         start = threading.Barrier(4)
 
-        def work(found: list[list[float]] = found, start: threading.Barrier = start) -> None:
+        def work(result: list[list[float]] = result, start: threading.Barrier = start) -> None:
             start.wait()
-            found.append(rewards(model))
+            result.append(rewards(model))
 
         with running(mode):
             threads = [threading.Thread(target=work) for _ in range(4)]
@@ -571,7 +571,7 @@ def test_threads_specialise_and_compile_at_once() -> None:
                 thread.start()
             for thread in threads:
                 thread.join()
-        assert found == [[0.375, 1.375, 2.375]] * 4
+        assert result == [[0.375, 1.375, 2.375]] * 4
 
 
 def test_a_failed_specialisation_leaves_nothing_behind() -> None:

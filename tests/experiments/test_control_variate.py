@@ -102,8 +102,8 @@ def test_q_is_the_mean_of_what_may_follow(make: Callable[[Any], ValueFunction], 
             probability = sum(mass * math.exp(model.obs_logpdf(o, s2, action)) for s2, mass in live.items())
             after = airoas.update(model, belief, action, o, airoas.stream(0), "exact")
             total += model.discount * probability * known.value(after)
-        value, backup = known.values(belief, action, 0)
-        assert backup == pytest.approx(total, abs=1e-8)
+        value, action_value = known.values(belief, action, 0)
+        assert action_value == pytest.approx(total, abs=1e-8)
         assert value == pytest.approx(known.value(belief), abs=1e-12)
 
 

@@ -184,8 +184,8 @@ class _Finder:
         if side == "auto":
             side = "pbvi" if point_based.is_quick(self.model, self._table) else "blind"
         if side == "pbvi":
-            found = self.plans
-            return {"values": found["few"], "first": found["few_first"], "exact": found["exact"], "name": np.array(side)}
+            result = self.plans
+            return {"values": result["few"], "first": result["few_first"], "exact": result["exact"], "name": np.array(side)}
         action = None if side == "blind" else _action(self.model, side.removeprefix("fixed:"))
         return {**self._repeated(action), "name": np.array(side)}
 

@@ -30,9 +30,9 @@ _KEEP_BYTES = 1 << 29
 def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The arrays that `compute` gives, from disk where an earlier process stored them."""
     path = _path(model, what)
-    found = path and _load(path)
-    if found:
-        return found
+    result = path and _load(path)
+    if result:
+        return result
     start = time.perf_counter()
     arrays = compute()
     if path and time.perf_counter() - start > LEAST_SECONDS:

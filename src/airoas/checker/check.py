@@ -40,11 +40,11 @@ def check(model: Any, progress: Progress | None = None) -> Report:
     diagnostics: list[Diagnostic] = []
     for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _compilation, _pictures):
         try:
-            for found in stage(model, progress):  # one by one: what was found before an exception counts
-                diagnostics += [found if isinstance(found, Diagnostic) else diagnostic(found, kind)]
+            for item in stage(model, progress):  # one by one: what came before an exception counts
+                diagnostics += [item if isinstance(item, Diagnostic) else diagnostic(item, kind)]
         except AiroasError as error:
             diagnostics.append(diagnostic(error, kind))
-        if any(found.level == "error" for found in diagnostics):
+        if any(item.level == "error" for item in diagnostics):
             break  # what follows would only repeat it in other words
         if stage is _parameters and isinstance(model, type):
             model = model()
@@ -100,10 +100,10 @@ def _first_step(model: Any) -> None:
 def _constructs(model: Any, progress: Progress) -> Iterator[Diagnostic]:
     native_class = model.native().native_class
     written = functions_in(type(model))
-    for found in constructs(
+    for construct in constructs(
         type(model), [written[name] for name in (*native_class.functions, *native_class.properties) if name in written]
     ):
-        yield Diagnostic("error" if found.is_error else "note", found.where, found.problem, found.remedy)
+        yield Diagnostic("error" if construct.is_error else "note", construct.where, construct.problem, construct.remedy)
 
 
 def _compilation(model: Any, progress: Progress) -> Diagnoses:

@@ -59,9 +59,9 @@ def disagreement(claims: Sequence[Claim], fields: Sequence[str] = ()) -> tuple[i
 
     def excess(gaps: Iterable[_Gap]) -> float:
         """The sum of the gaps as a multiple of what chance allows it to be."""
-        found = list(gaps)
-        allowed = math.sqrt(2.0 * level * sum(gap.variance for gap in found)) + level * max(gap.largest for gap in found) / 3.0
-        return abs(sum(gap.value for gap in found)) / allowed
+        summed = list(gaps)
+        allowed = math.sqrt(2.0 * level * sum(gap.variance for gap in summed)) + level * max(gap.largest for gap in summed) / 3.0
+        return abs(sum(gap.value for gap in summed)) / allowed
 
     alone = {(site, name): excess([gap]) for site, side in enumerate(sides) for name, gap in side.gaps.items()}
     names = {name for _, name in alone}
@@ -267,14 +267,14 @@ class _Fitted:
         return rows
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
-        found = np.full(len(rows), -math.inf)
+        densities = np.full(len(rows), -math.inf)
         for key, (_, members) in self._groups(rows).items():
             if key in self._probability:
-                found[members] = math.log(self._probability[key])
+                densities[members] = math.log(self._probability[key])
                 if key in self._rest:
                     free, normals = self._rest[key]
-                    found[members] += normals.log_density(rows[np.ix_(members, free)])
-        return found
+                    densities[members] += normals.log_density(rows[np.ix_(members, free)])
+        return densities
 
     def functions(self, *samples: np.ndarray) -> Iterator[tuple[Any, ...]]:
         """Name, then the values in -1 .. 1 of a function at the rows of each sample."""

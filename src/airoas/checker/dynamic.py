@@ -212,14 +212,14 @@ def _exact_initial(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _successors(call: CheckedCalls, s: Any, a: int, n: int) -> list[tuple[Any, float]]:
-    found: list[tuple[Any, float]] = []
+    successors: list[tuple[Any, float]] = []
     total = 0.0
     for k in range(n):
-        found.append(call("successor", s, a, k))
-        total += found[-1][1]
+        successors.append(call("successor", s, a, k))
+        total += successors[-1][1]
         if total >= 1.0 - 1e-12:
             break
-    return found
+    return successors
 
 
 def _mass_problem(model: Any, call: CheckedCalls, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
@@ -247,9 +247,9 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
 
     def compare(simulator: str, density: str, claims: list[Claim], fields: tuple[str, ...], named: Callable[[int], str]) -> Diagnoses:
         progress(f"comparing `{simulator}` with `{density}`")
-        found = guard(model, simulator, lambda: disagreement(claims, fields))
-        if found:
-            site, what = found
+        disagreed = guard(model, simulator, lambda: disagreement(claims, fields))
+        if disagreed:
+            site, what = disagreed
             stated = "log density" if density.endswith("logpdf") else "probabilities"
             remedy = f"make `{density}` the {stated} of what `{simulator}` draws."
             yield ModelError(f"does not follow `{density}` {named(site)}: {what}", remedy, where=location(model, simulator))

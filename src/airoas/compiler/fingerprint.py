@@ -104,13 +104,13 @@ def attributes(function: types.FunctionType) -> set[str]:
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:
-    found = {}
+    values = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            values[name] = cell.cell_contents
         except ValueError:  # not assigned yet: a function that refers to itself while being defined
             continue
-    return found
+    return values
 
 
 def lookup(function: types.FunctionType, name: str) -> Any:

@@ -431,8 +431,8 @@ class _ModelAttributes(AttributeTemplate):
                 dispatcher_type = jitted
 
                 def generic(self, arguments: Any, keywords: Any) -> Any:
-                    found = jitted.get_call_type(self.context, (own, *arguments), keywords)
-                    return found and found.as_method()
+                    call_type = jitted.get_call_type(self.context, (own, *arguments), keywords)
+                    return call_type and call_type.as_method()
 
             return _MethodType(Method, own)
         if name in native_class.properties:

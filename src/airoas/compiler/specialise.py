@@ -155,8 +155,8 @@ class PlainElements(np.ndarray):
     """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return found.item() if isinstance(found, np.generic) else found
+        result = super().__getitem__(key)
+        return result.item() if isinstance(result, np.generic) else result
 
 
 def canonicalise(value: Any, mode: str) -> Any:

@@ -224,5 +224,5 @@ def batch(model: Any) -> Batch:
     mode = current_mode()
     if mode not in held:
         held[mode] = Batch(model)
-    found: Batch = held[mode]
-    return found
+    result: Batch = held[mode]
+    return result

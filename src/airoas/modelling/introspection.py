@@ -32,8 +32,8 @@ def written_in(kind: type) -> dict[str, Any]:
 
 def functions_in(kind: type) -> dict[str, types.FunctionType]:
     """The user's methods and property getters, as plain functions."""
-    found = {name: getattr(value, "fget", None) or getattr(value, "__func__", value) for name, value in written_in(kind).items()}
-    return {name: value for name, value in found.items() if isinstance(value, types.FunctionType)}
+    result = {name: getattr(value, "fget", None) or getattr(value, "__func__", value) for name, value in written_in(kind).items()}
+    return {name: value for name, value in result.items() if isinstance(value, types.FunctionType)}
 
 
 def files_of(kind: type) -> set[str]:

@@ -74,8 +74,8 @@ class Rollouts:
     @property
     def q_values(self) -> np.ndarray:
         """[A] what the policy thought of each action when it acted last."""
-        found: np.ndarray = self._one.q[0]
-        return found
+        result: np.ndarray = self._one.q[0]
+        return result
 
     def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
         """The best action if this were the state."""

@@ -15,7 +15,7 @@ from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
 
 
-class Problem(Record):
+class FiniteModel(Record):
     """A finite model written out; see `airoas.bounds.finite.enumeration`."""
 
     successors: Any
@@ -64,7 +64,7 @@ class Workspace(Record):
 
 
 @noinline
-def predict(problem: Problem, states: Any, weights: Any, a: int, workspace: Workspace) -> int:
+def predict(problem: FiniteModel, states: Any, weights: Any, a: int, workspace: Workspace) -> int:
     """Puts the live part of a belief after an action into `mass`; the number of states it has."""
     count = 0
     for e in range(len(states)):
@@ -81,7 +81,7 @@ def predict(problem: Problem, states: Any, weights: Any, a: int, workspace: Work
 
 
 @noinline
-def choose_plans(problem: Problem, plans: AlphaVectors, a: int, count: int, workspace: Workspace) -> float:
+def choose_plans(problem: FiniteModel, plans: AlphaVectors, a: int, count: int, workspace: Workspace) -> float:
     """The plan to `follow` after each observation, and their value together; takes the `count` states out of `mass`."""
     number = plans.count[0]
     for o in range(len(workspace.possible)):
@@ -114,7 +114,7 @@ def choose_plans(problem: Problem, plans: AlphaVectors, a: int, count: int, work
 
 
 @noinline
-def back_up(problem: Problem, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
+def backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
     """The best plan at a belief, or for several together, into `vector`; its first action, -1 where none is legal."""
     best, most = -1, -math.inf
     for a in range(problem.rewards.shape[1]):
@@ -132,7 +132,7 @@ def back_up(problem: Problem, plans: AlphaVectors, states: Any, weights: Any, wo
 
 
 @noinline
-def make_vector(problem: Problem, plans: AlphaVectors, a: int, workspace: Workspace) -> None:
+def make_vector(problem: FiniteModel, plans: AlphaVectors, a: int, workspace: Workspace) -> None:
     """The value in every state of an action and then the plans to `follow`."""
     for s in range(len(workspace.after)):
         workspace.after[s] = 0.0
@@ -154,7 +154,7 @@ def make_vector(problem: Problem, plans: AlphaVectors, a: int, workspace: Worksp
     workspace.work[0] += len(workspace.vector) * (problem.successors.shape[2] + len(workspace.possible))
 
 
-def is_legal(problem: Problem, states: Any, a: int) -> bool:
+def is_legal(problem: FiniteModel, states: Any, a: int) -> bool:
     """Whether every state allows the action."""
     for e in range(len(states)):  # noqa: SIM110
         if not problem.legal[states[e], a]:

@@ -14,9 +14,9 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds.finite.backup import (
     AlphaVectors,
-    Problem,
+    FiniteModel,
     Workspace,
-    back_up,
+    backup_at_belief,
     best_plan,
     choose_plans,
     expected_value,
@@ -129,7 +129,7 @@ def is_quick(model: Any, table: Enumeration) -> bool:
     return likelihoods is not None and likelihoods.size <= QUICK
 
 
-def write_out(model: Any, table: Enumeration | None = None) -> Problem:
+def write_out(model: Any, table: Enumeration | None = None) -> FiniteModel:
     """The model with its observations; refused where there are too many.
 
     Observations that were never met are one more, which tells less than they do: what is found for it is a lower bound.
@@ -146,7 +146,7 @@ def write_out(model: Any, table: Enumeration | None = None) -> Problem:
     missed = np.where(table.terminal[:, None], 0.0, 1.0 - likelihoods.sum(axis=2))
     if missed.max() > 1e-9:
         likelihoods = np.concatenate((likelihoods, np.maximum(missed, 0.0)[:, :, None]), axis=2)
-    return Problem(
+    return FiniteModel(
         successors=table.successors,
         probabilities=table.probabilities,
         rewards=table.rewards,
@@ -181,7 +181,7 @@ def _initial(model: Any, table: Enumeration, most: int) -> BeliefPoints:
     return points
 
 
-def _improve(problem: Problem, plans: AlphaVectors, points: BeliefPoints, workspace: Workspace, small: float, keep: int) -> float:
+def _improve(problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, workspace: Workspace, small: float, keep: int) -> float:
     """A sweep; then plans that are best at no point go, but for the first ones. How much the mean value rose."""
     count = points.count[0]
     before = points.values[:count].mean()
@@ -207,7 +207,7 @@ def _mixture(points: BeliefPoints, chosen: np.ndarray, size: int) -> tuple[np.nd
     return states, mass[states]
 
 
-def _condense(problem: Problem, plans: AlphaVectors, points: BeliefPoints, workspace: Workspace, keep: int) -> AlphaVectors:
+def _condense(problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, workspace: Workspace, keep: int) -> AlphaVectors:
     """The first plans and a few others, in place of all: the points in groups, and for each the plan that is best on average.
 
     As in k-means, every point then joins the plan that is best for it, and so on: the mean value over all points cannot fall.
@@ -222,7 +222,7 @@ def _condense(problem: Problem, plans: AlphaVectors, points: BeliefPoints, works
     for _ in range(REGROUPINGS if number > len(chosen) else 0):
         _join(few, points, groups, workspace)
         for k in np.unique(groups[groups >= keep]):
-            action = _back_up(problem, plans, *_mixture(points, groups == k, len(workspace.mass)), workspace)
+            action = _backup_at_belief(problem, plans, *_mixture(points, groups == k, len(workspace.mass)), workspace)
             if action >= 0:
                 few.values[:, k], few.actions[k] = workspace.vector, action
     if number > len(chosen):
@@ -238,7 +238,14 @@ def _number(model: Any, states: Any, indices: Any) -> None:
 
 @kernel
 def _collect(
-    problem: Problem, plans: AlphaVectors, points: BeliefPoints, workspace: Workspace, most: int, longest: int, exploration: float, rng: Any
+    problem: FiniteModel,
+    plans: AlphaVectors,
+    points: BeliefPoints,
+    workspace: Workspace,
+    most: int,
+    longest: int,
+    exploration: float,
+    rng: Any,
 ) -> None:
     """Follow the best plans from the initial belief again and again, until there are `most` points or no room for the next.
 
@@ -289,7 +296,7 @@ def _collect(
 
 @kernel
 def _sweep(
-    problem: Problem, plans: AlphaVectors, points: BeliefPoints, mixed: Any, mixed_weights: Any, workspace: Workspace, small: float
+    problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, mixed: Any, mixed_weights: Any, workspace: Workspace, small: float
 ) -> None:
     """Back up at every point that no new plan has improved yet. What a point excludes is answered as all of them mixed would.
 
@@ -310,7 +317,7 @@ def _sweep(
             continue
         start, end = points.starts[i], points.starts[i + 1]
         states, weights = points.states[start:end], points.weights[start:end]
-        a = back_up(problem, plans, states, weights, workspace)
+        a = backup_at_belief(problem, plans, states, weights, workspace)
         if a < 0 or expected_value(workspace.vector, states, weights) <= points.values[i] + small:
             continue
         for s in range(len(workspace.vector)):
@@ -326,8 +333,8 @@ def _sweep(
 
 
 @kernel
-def _back_up(problem: Problem, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
-    return int(back_up(problem, plans, states, weights, workspace))
+def _backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
+    return int(backup_at_belief(problem, plans, states, weights, workspace))
 
 
 @kernel

@@ -88,9 +88,9 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
     alive = np.ones(len(some), np.bool_)
 
     def value_at(values: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(some), 1))
-        interpolation(grid, values[:, None])(some, alive, found, 0)
-        return found[:, 0]
+        result = np.zeros((len(some), 1))
+        interpolation(grid, values[:, None])(some, alive, result, 0)
+        return result[:, 0]
 
     def after(a: int, times: int, values: np.ndarray) -> np.ndarray:
         """The values of `a` so many times and then what has these values."""
@@ -224,6 +224,6 @@ def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any
 
 
 @kernel
-def _once(stepped: Stepped, a: int, discount: float, values: Any, found: Any) -> None:
+def _once(stepped: Stepped, a: int, discount: float, values: Any, result: Any) -> None:
     for point in range(len(values)):
-        found[point] = _ahead(stepped, discount, values, point, a)
+        result[point] = _ahead(stepped, discount, values, point, a)

@@ -111,10 +111,10 @@ def reach(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, i
 def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """`states` and Q, `values` [S + 1, A], with the `slots` that find them; nothing where there are too many states."""
     progress("looking for the states that simulation reaches")
-    found = reach(model)
-    if found is None:
+    result = reach(model)
+    if result is None:
         return {}
-    states, successors, rewards, slots, unknown = found
+    states, successors, rewards, slots, unknown = result
     progress(f"values of {len(states)} states")
     q, values = np.zeros(rewards.shape), np.zeros(len(states) + 1)
     legal = rewards > 0.5 * ILLEGAL

@@ -80,8 +80,8 @@ def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
     wanted = min(most, max(_FEWEST, most // _thrift()))
     keep = _KEPT / horizon(model)
     walks = math.ceil(wanted / max(1.0, _KEPT))
-    found = walk(model, walks, 4, min(1.0, keep), stream(0, key))
-    return found[np.linspace(0, len(found) - 1, min(wanted, len(found))).astype(np.int64)] if len(found) else found
+    visited = walk(model, walks, 4, min(1.0, keep), stream(0, key))
+    return visited[np.linspace(0, len(visited) - 1, min(wanted, len(visited))).astype(np.int64)] if len(visited) else visited
 
 
 def _thrift() -> int:
@@ -123,10 +123,10 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
                 break
     most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
-    found, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
+    estimates, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
     earned = follow_greedily(model, lookup(forest), tested)
-    lookup(forest)(tested, alive, found, 0)
-    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - found[:, 0]) ** 2)))
+    lookup(forest)(tested, alive, estimates, 0)
+    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2)))
 
 
 def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
@@ -265,9 +265,7 @@ def _choose(model: Any, states: np.ndarray) -> list[Plan]:
     if not len(some):
         return repeated[:1]
     plan_values = _returns(model, some, repeated, stream(0, "repeated"))
-    last = sorted(
-        range(model.n_actions), key=lambda b: -float(np.maximum(plan_values[:, b], 0.0).sum())
-    )  # what pays somewhere comes last
+    last = sorted(range(model.n_actions), key=lambda b: -float(np.maximum(plan_values[:, b], 0.0).sum()))  # what pays somewhere comes last
     pairs = [(a, times, b) for b in last for a in range(model.n_actions) if a != b for times in _TIMES]
     pairs = pairs[: max(1, _WORK // _thrift() // (len(some) * _steps(model)))]
     candidates = repeated + pairs
@@ -288,10 +286,10 @@ def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[st
         own = np.zeros((len(states), TREES), np.int64)
         find_leaves(forest, states, own)
         learn(forest, own, returns, np.zeros(len(forest.cut)))
-        found = np.zeros_like(half)
-        lookup(forest)(tested, np.ones(len(tested), np.bool_), found, 0)
+        estimates = np.zeros_like(half)
+        lookup(forest)(tested, np.ones(len(tested), np.bool_), estimates, 0)
         # squares over two sets of runs: what chance adds to each is not the forest's error
-        grown.append((np.array([_mean(column) for column in ((found - half) * (found - other)).T]), forest))
+        grown.append((np.array([_mean(column) for column in ((estimates - half) * (estimates - other)).T]), forest))
     errors, forest = min(grown, key=lambda pair: float(pair[0].sum()))
     return _shifted(forest, -np.sqrt(np.maximum(0.0, errors)))
 
@@ -313,10 +311,10 @@ def _steps(model: Any) -> int:
 def _returns(model: Any, states: np.ndarray, plans: list[Plan], rng: Any) -> np.ndarray:
     """[n, K] what each plan earned from each state, in one run."""
     n, width, functions = len(states), states.shape[1], batch(model)
-    found, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
+    returns, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
     rows, flags = (np.zeros((n, width)), np.zeros((n, 1))), (np.zeros(n, np.bool_), np.zeros(n, np.bool_))
-    _run_plans(functions.simulator, states, table, _steps(model), found, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
-    return found
+    _run_plans(functions.simulator, states, table, _steps(model), returns, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
+    return returns
 
 
 @kernel
@@ -325,7 +323,7 @@ def _run_plans(
     states: Any,
     plans: Any,
     steps: int,
-    found: Any,
+    returns: Any,
     seed: int,
     current: Any,
     actions: Any,
@@ -354,5 +352,5 @@ def _run_plans(
             simulator.default_actions(current, allowed, key, numbers, actions)
             simulator.step(current, alive, actions, key, numbers, current, rewards, alive)
             for i in range(len(states)):
-                found[i, k] += factor * rewards[i]
+                returns[i, k] += factor * rewards[i]
             factor *= simulator.discount

@@ -79,13 +79,13 @@ def is_random(model: Any, states: np.ndarray) -> bool:
     n, functions = len(some), batch(model)
     alive, allowed, arrived = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for a in range(model.n_actions):
-        action, found = model.row("action", a), []
+        action, result = model.row("action", a), []
         functions.permits(some, alive, action, allowed)
         for draw in range(2):
             after, rewards = some.copy(), np.zeros(n)
             functions.step(some, allowed, action, draw, np.arange(n), after, rewards, arrived)
-            found.append((after, rewards))
-        if any(not np.array_equal(first, second) for first, second in zip(*found, strict=True)):
+            result.append((after, rewards))
+        if any(not np.array_equal(first, second) for first, second in zip(*result, strict=True)):
             return True
     return False
 

@@ -49,8 +49,8 @@ class StateValues:
     def values(self, belief: Particles, action: Any, seed: int) -> tuple[float, float]:
         states, weights = _live(self.model, belief)
         rewards, after, probabilities = self._step(states, weights, self.model.row("action", action), seed)
-        backup = _sum(weights, rewards) + float(self.model.discount) * _sum(probabilities, self._of_states(after))
-        return _sum(weights, self._of_states(states)), backup
+        action_value = _sum(weights, rewards) + float(self.model.discount) * _sum(probabilities, self._of_states(after))
+        return _sum(weights, self._of_states(states)), action_value
 
     def _of_states(self, states: np.ndarray) -> np.ndarray:
         """[n] V(s) of states that are not terminal."""
@@ -107,8 +107,8 @@ class AlphaVectors:
         arrived[table.terminal] = 0.0
         live = np.flatnonzero(arrived)
         best = ((arrived[live, None] * self.observations[live, action]).T @ self.alpha_vectors[live]).max(axis=1)
-        backup = mass[support] @ table.rewards[support, action] + self.model.discount * best.sum()
-        return float((mass[support] @ self.alpha_vectors[support]).max()), float(backup)
+        action_value = mass[support] @ table.rewards[support, action] + self.model.discount * best.sum()
+        return float((mass[support] @ self.alpha_vectors[support]).max()), float(action_value)
 
     def _vector(self, belief: Particles) -> np.ndarray:
         """[S] the belief, without what has ended."""

@@ -72,5 +72,5 @@ class Advisor:
         """Some states, drawn by weight."""
         points = (np.arange(HYPOTHESES) + stream(seed, "hypotheses").uniform()) / HYPOTHESES
         order = np.argsort(states[:, 0], kind="stable")
-        found = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
-        return states[order[np.minimum(found, len(order) - 1)]]
+        result = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
+        return states[order[np.minimum(result, len(order) - 1)]]

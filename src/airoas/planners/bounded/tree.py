@@ -153,9 +153,9 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     )
     block = Block(layout)
     limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
-    found = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
-    counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *found}]
-    return Tree(**block.arrays, **limits, **found, **dict.fromkeys(counts, 0)), block
+    result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
+    counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
+    return Tree(**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)), block
 
 
 def used_bytes(tree: Tree) -> int:

@@ -133,9 +133,9 @@ class Session:
         if root.alive == 0.0:
             return self._decide_terminal(belief, rng, begun, preparation)
         seed, held = rng.bits(62), []
-        for thread, share in enumerate(_shares(planner.iterations or _NO_LIMIT, planner.threads)):
+        for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
-            self._begin(held[-1][0], share, deadline, seed, thread)
+            self._begin(held[-1][0], iterations, deadline, seed, thread)
         searches = [search for search, _ in held]
         ends = self._run(searches, root)
         self._refuse(max(ends))
@@ -209,9 +209,9 @@ def _session(planner: VisitPlanner, model: Any, mode: str) -> Session:
     return Session(planner, model)
 
 
-def _shares(iterations: int, threads: int) -> list[int]:
+def _split(iterations: int, threads: int) -> list[int]:
     """Iterations for each thread; a thread without any is not started."""
     if iterations == _NO_LIMIT:
         return [_NO_LIMIT] * threads
-    shares = [iterations // threads + (i < iterations % threads) for i in range(threads)]
-    return [share for share in shares if share]
+    split = [iterations // threads + (i < iterations % threads) for i in range(threads)]
+    return [iterations for iterations in split if iterations]
