@@ -82,8 +82,8 @@ def compare(sides: tuple[Side, Side], names: Sequence[str], pairs: int, tick: Ca
                 if name in problems:
                     continue
                 salt = random.uniform(0.0, 0.1)  # the same for both
-                turns = (0, 1) if (number + index) % 2 else (1, 0)
-                given = {turn: both[turn].ask(name, salt) for turn in turns}
+                order = (0, 1) if (number + index) % 2 else (1, 0)
+                given = {turn: both[turn].ask(name, salt) for turn in order}
                 wrong = {sides[turn].name: given[turn]["problem"] for turn in (0, 1) if "problem" in given[turn]}
                 if wrong:
                     problems[name] = "; ".join(f"{side}: {problem}" for side, problem in wrong.items())

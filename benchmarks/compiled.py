@@ -63,7 +63,7 @@ def decide(reference: str, planner: str) -> dict[str, Any]:
 
 
 def process(reference: str, planner: str, cache: str) -> dict[str, Any]:
-    command = [sys.executable, __file__, reference, planner, "--here"]
+    command = [sys.executable, __file__, reference, planner, "--in-process"]
     done = subprocess.run(command, env={**os.environ, "AIROAS_CACHE_DIR": cache}, capture_output=True, text=True)
     if done.returncode:
         sys.exit((done.stderr.strip().splitlines() or ["the process failed and said nothing"])[-1])
@@ -74,9 +74,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a domain's name, or file.py:Model")
     parser.add_argument("planner", choices=measures.PLANNERS)
-    parser.add_argument("--here", action="store_true", help="decide in this process, with the cache as it is; the answer is JSON")
+    parser.add_argument("--in-process", action="store_true", help="decide in this process, with the cache as it is; the answer is JSON")
     options = parser.parse_args()
-    if options.here:
+    if options.in_process:
         print(json.dumps(decide(options.model, options.planner)))
         return 0
     with tempfile.TemporaryDirectory() as cache:

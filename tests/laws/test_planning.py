@@ -37,13 +37,13 @@ def after(model: Any, a: int, o: int) -> np.ndarray:
     return matrix
 
 
-def backed_up(model: Any, vectors: np.ndarray, beliefs: np.ndarray) -> np.ndarray:
+def backed_up(model: Any, alpha_vectors: np.ndarray, beliefs: np.ndarray) -> np.ndarray:
     """[actions, n, 3] for each belief the vector of each action, followed by the best of `vectors` [k, 3]."""
     result = []
     for a in range(model.n_actions):
         total = np.tile(model.pays[:, a], (len(beliefs), 1))
         for o in range(model.sees.shape[2]):
-            candidates = vectors @ after(model, a, o).T  # [k, 3]
+            candidates = alpha_vectors @ after(model, a, o).T  # [k, 3]
             total += model.discount * candidates[(beliefs @ candidates.T).argmax(axis=1)]
         result.append(total)
     return np.array(result)
@@ -56,13 +56,13 @@ def solve(model: Any) -> tuple[np.ndarray, float, float]:
     iteration on values interpolated between beliefs, which by convexity lie above the true ones.
     """
     beliefs = grid()
-    vectors = np.full((1, 3), model.pays.min() / (1.0 - model.discount))
+    alpha_vectors = np.full((1, 3), model.pays.min() / (1.0 - model.discount))
     for _ in range(60):
-        choices = backed_up(model, vectors, beliefs)
+        choices = backed_up(model, alpha_vectors, beliefs)
         best = (choices * beliefs).sum(axis=2).argmax(axis=0)
-        vectors = np.unique(choices[best, np.arange(len(beliefs))].round(12), axis=0)
-    values = (beliefs @ vectors.T).max(axis=1)
-    q = backed_up(model, vectors, UNIFORM[None])[:, 0] @ UNIFORM
+        alpha_vectors = np.unique(choices[best, np.arange(len(beliefs))].round(12), axis=0)
+    values = (beliefs @ alpha_vectors.T).max(axis=1)
+    q = backed_up(model, alpha_vectors, UNIFORM[None])[:, 0] @ UNIFORM
     upper = sawtooth_q(model, beliefs)
     return q, float(np.ptp(values)), float((upper - q).max())
 

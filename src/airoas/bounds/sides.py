@@ -125,14 +125,14 @@ def number(value: float) -> Bound:
     return bind(_number, Number(value=float(value)))
 
 
-class Table(Record):
+class ValueTable(Record):
     model: Any
     values: Any
     """[S, width] a row for each state of a finite model."""
 
 
 @kernel
-def _table_row(table: Table, states: Any, alive: Any, out: Any, at: int) -> None:
+def _table_row(table: ValueTable, states: Any, alive: Any, out: Any, at: int) -> None:
     model = table.model
     for i in range(len(states)):
         if alive[i]:
@@ -143,7 +143,7 @@ def _table_row(table: Table, states: Any, alive: Any, out: Any, at: int) -> None
 
 def table(model: Any, values: np.ndarray) -> Bound:
     """A row [width] of values [S, width] for each state of a finite model."""
-    return bind(_table_row, Table(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
+    return bind(_table_row, ValueTable(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
 
 
 @kernel

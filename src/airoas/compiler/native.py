@@ -46,19 +46,19 @@ class Handle:
                 raise OptionError(f"{native_class.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
         self.native_class = native_class
         self._words = words_of(self.fields.values(), "compiled")
-        self._views: dict[tuple[str, str], View] = {}
+        self._views: dict[tuple[str, str], NativeView] = {}
 
-    def view(self, mode: str, names: frozenset[str] | None = None) -> View:
+    def view(self, mode: str, names: frozenset[str] | None = None) -> NativeView:
         """What a dispatcher of this mode receives instead of the model; of the methods only `names`, where they are given."""
         native_class = self.native_class if names is None else self.native_class.only(names)
         key = mode, native_class.digest
         if key not in self._views:
             kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
-            self._views[key] = View(self, ModelAddressType(ModelType(native_class, mode, kinds)), self._words.ctypes.data)
+            self._views[key] = NativeView(self, ModelAddressType(ModelType(native_class, mode, kinds)), self._words.ctypes.data)
         return self._views[key]
 
 
-class View:
+class NativeView:
     """A Handle in one mode.
 
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.

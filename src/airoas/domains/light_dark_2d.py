@@ -114,8 +114,8 @@ class LightDark2D(NamedTuple):
         return _WALK + 3
 
     def plan_action(self, k: int, t: int) -> int:
-        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two
-        closed-loop plans: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
+        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two closed-loop
+        plans: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
         if k > _WALK and t > 0:
             return -1  # closed-loop: it depends on the readings
         if k >= _WALK:

@@ -112,21 +112,21 @@ def structure_problems(kind: type) -> list[ModelError]:
     wanted = [*REQUIRED, *([] if "sample_action" in written else ["actions"]), *beside]
     for name in wanted:
         if name not in written:
-            close = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)
-            if close:
-                unknown.remove(close[0])
+            matches = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)
+            if matches:
+                unknown.remove(matches[0])
                 remedy = f"did you mean `{name}`? Rename it."
                 problems.append(
-                    ModelError(f"is not a method that a model has, and `{name}` is missing", remedy, where=location(kind, close[0]))
+                    ModelError(f"is not a method that a model has, and `{name}` is missing", remedy, where=location(kind, matches[0]))
                 )
             else:
                 because = f", which `{beside[name]}` needs beside it" if name in beside else ""
                 remedy = f"write `{_signature(HOOKS[name])}`: {HOOKS[name].meaning}."
                 problems.append(ModelError(f"has no method `{name}`{because}", remedy, where=class_location(kind)))
     for name in unknown:
-        close = difflib.get_close_matches(name, [hook for hook in HOOKS if hook not in written], n=1, cutoff=0.8)
-        if close:
-            remedy = f"did you mean `{close[0]}`? Rename it, or give your helper another name."
+        matches = difflib.get_close_matches(name, [hook for hook in HOOKS if hook not in written], n=1, cutoff=0.8)
+        if matches:
+            remedy = f"did you mean `{matches[0]}`? Rename it, or give your helper another name."
             problems.append(ModelError("is not a method that a model has: nothing calls it", remedy, where=location(kind, name)))
     problems += [problem for name, hook in HOOKS.items() if name in written and (problem := _shape_problem(kind, written[name], hook))]
     if "discount" not in kind._fields and "discount" not in written:  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from airoas.planners.visits.tree import NONE, ROOT, VisitTree, backup_path, choo
 from airoas.planners.visits.widening import (
     Widening,
     add_particle,
-    add_unless_there,
+    add_unless_known,
     clear_widening,
     draw_child,
     draw_particle,
@@ -158,7 +158,7 @@ def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
         else:
             legal = search.propose(simulation, tree.n_action_nodes, rng)
         if legal:
-            add_unless_there(tree, history, search.check_action)
+            add_unless_known(tree, history, search.check_action)
     return bool(node.newest != NONE)
 
 

@@ -22,7 +22,7 @@ _LONGEST = 20  # steps of the first action of a plan
 _WORK = 60_000_000  # steps looked up for plans
 
 
-class Stepped(Record):
+class GridSteps(Record):
     """What every action did at every point, in D draws."""
 
     rewards: Any
@@ -37,10 +37,10 @@ class Stepped(Record):
     """[3] how far apart neighbours on the axes are in a table."""
 
 
-def step_grid(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> Stepped:
+def step_grid(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> GridSteps:
     """Every point of the grid stepped with every action. visited [n, dim]: states on walks."""
     points, n = int(np.prod(grid.size) * np.prod(grid.count)), draws(model, visited)
-    stepped = Stepped(
+    stepped = GridSteps(
         rewards=np.zeros((points, model.n_actions)),
         blocked=np.zeros((points, model.n_actions), dtype=np.bool_),
         rows=np.zeros((points, model.n_actions, n), dtype=np.int64),
@@ -57,7 +57,7 @@ def step_grid(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[s
     return stepped
 
 
-def _small(stepped: Stepped) -> float:
+def _small(stepped: GridSteps) -> float:
     return 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
 
 
@@ -78,7 +78,7 @@ def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, progress: Callab
     return {"plans": plans, "first": np.array(first)}
 
 
-def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
+def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: GridSteps, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """The values [points, K] of the plans that together are worth most in the states visited, and their first actions."""
     points, discount = len(stepped.rewards), model.discount
     always = [a for a in range(model.n_actions) if not stepped.blocked[:, a].any()]
@@ -144,7 +144,7 @@ def _step_all(
     states: Any,
     alive: Any,
     actions: Any,
-    stepped: Stepped,
+    stepped: GridSteps,
     seed: int,
     numbers: Any,
     after: Any,
@@ -172,7 +172,7 @@ def _step_all(
                     stepped.beyond[point, a, d, 2] = h
 
 
-def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -> float:
+def _ahead(stepped: GridSteps, discount: float, values: Any, point: int, a: int) -> float:
     """The mean reward, and the discounted values where the action leads."""
     total = 0.0
     n = stepped.rows.shape[2]
@@ -193,7 +193,7 @@ def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -
 
 
 @kernel
-def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: Any) -> None:
+def _iterate(stepped: GridSteps, discount: float, small: float, values: Any, q: Any) -> None:
     """Sweep Q [points, A] in place, forth and back in turn, until the values change by less than `small`, 1000 times at most."""
     for turn in range(1000):
         change = 0.0
@@ -211,7 +211,7 @@ def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: An
 
 
 @kernel
-def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any) -> None:
+def _repeat(stepped: GridSteps, a: int, discount: float, small: float, values: Any) -> None:
     """Sweep [points] in place, the value of repeating a."""
     for _ in range(1000):
         change = 0.0
@@ -224,6 +224,6 @@ def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any
 
 
 @kernel
-def _once(stepped: Stepped, a: int, discount: float, values: Any, result: Any) -> None:
+def _once(stepped: GridSteps, a: int, discount: float, values: Any, result: Any) -> None:
     for point in range(len(values)):
         result[point] = _ahead(stepped, discount, values, point, a)

@@ -92,7 +92,7 @@ def _thrift() -> int:
 # --- the fully observable problem ---
 
 
-class Stepped(Record):
+class SampledSteps(Record):
     """What every action did in every state, in D draws."""
 
     rewards: Any
@@ -106,7 +106,9 @@ class Stepped(Record):
 def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
-    stepped = Stepped(rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_))
+    stepped = SampledSteps(
+        rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_)
+    )
     workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
     _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
     small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
@@ -208,7 +210,7 @@ def _step_all(
     states: Any,
     alive: Any,
     actions: Any,
-    stepped: Stepped,
+    stepped: SampledSteps,
     seed: int,
     numbers: Any,
     after: Any,
@@ -233,7 +235,7 @@ def _step_all(
 
 
 @kernel
-def _backup(stepped: Stepped, discount: float, leaf_values: Any, leaves: Any, values: Any) -> float:
+def _backup(stepped: SampledSteps, discount: float, leaf_values: Any, leaves: Any, values: Any) -> float:
     """values [n, 1] = max_a of the reward and the discounted values of the leaves after it; the largest change."""
     n, actions, draws = stepped.ended.shape
     change = 0.0

@@ -84,7 +84,7 @@ class StateValues:
         return rewards, after[arrived], weights[arrived]
 
 
-class AlphaVectors:
+class AlphaVectorValues:
     """V(b) = max_k sum_s b(s) alpha_k(s), with the alpha vectors of point-based value iteration."""
 
     name = "alpha vectors of point-based value iteration"
@@ -146,14 +146,14 @@ def value_function(model: Any) -> ValueFunction:
     if can_enumerate(model) and int(model.n_states()) * model.n_actions <= QUICK:
         table = enumerate_model(model)
         observations = observation_probabilities(model, table)
-        if observations is not None and observations.size <= QUICK and _is_complete(table, observations):
-            return AlphaVectors(model, table, observations)
+        if observations is not None and observations.size <= QUICK and _observes_all(table, observations):
+            return AlphaVectorValues(model, table, observations)
     if can_enumerate(model) or model.has("action_bounds"):
         return StateValues(model, find_bounds(model, (0.0, "qmdp")))
     return StateValues(model, None)
 
 
-def _is_complete(table: Enumeration, observations: np.ndarray) -> bool:
+def _observes_all(table: Enumeration, observations: np.ndarray) -> bool:
     """Whether rewards are exact and no observation is missing: only then the backup of alpha vectors is a mean."""
     missing: np.ndarray = abs(1.0 - observations.sum(axis=2))[~table.terminal]
     return table.exact and bool(missing.max(initial=0.0) <= CERTAIN)

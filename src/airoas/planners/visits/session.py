@@ -99,7 +99,7 @@ class VisitPlanner(ABC):
         clear_tree(search.tree)
 
 
-class Session:
+class VisitSession:
     """A planner on a model: the compiled search, and trees that wait to be used again."""
 
     def __init__(self, planner: VisitPlanner, model: Any) -> None:
@@ -199,14 +199,14 @@ def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]]) -> No
         waiting.append((search, block))
 
 
-def session_of(planner: VisitPlanner, model: Any) -> Session:
+def session_of(planner: VisitPlanner, model: Any) -> VisitSession:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     return _session(planner, model, current_mode())
 
 
 @functools.lru_cache(8)
-def _session(planner: VisitPlanner, model: Any, mode: str) -> Session:
-    return Session(planner, model)
+def _session(planner: VisitPlanner, model: Any, mode: str) -> VisitSession:
+    return VisitSession(planner, model)
 
 
 def _split(iterations: int, threads: int) -> list[int]:
