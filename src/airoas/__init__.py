@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "agent": ("Agent",),

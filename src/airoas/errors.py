@@ -88,7 +88,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{7,}(?:e[+-]?\d+)?")
 
 def rounded(text: str) -> str:
     """The text with at most six digits in its numbers."""
-    return _LONG_NUMBER.sub(lambda result: f"{float(result[0]):.6g}", text)
+    return _LONG_NUMBER.sub(lambda match: f"{float(match[0]):.6g}", text)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

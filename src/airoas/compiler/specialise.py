@@ -222,8 +222,8 @@ def unique_name(function: python_types.FunctionType) -> str:
 
 
 def _jit(copy: python_types.FunctionType, mode: str, function: python_types.FunctionType) -> Any:
-    inner = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
-    return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **inner)(copy)
+    pipeline = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
+    return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **pipeline)(copy)
 
 
 def _calls_itself(function: python_types.FunctionType) -> bool:
