@@ -140,7 +140,7 @@ def test_stored_bounds_are_loaded_and_damaged_ones_computed_again(folder, monkey
 def test_a_grid_is_stored_too(folder, monkeypatch):
     first = find_bounds(Plain())
     find._cached.clear()
-    monkeypatch.setattr(find.fitted, "estimate", lambda *_: pytest.fail("it is on disk"))
+    monkeypatch.setattr(find.fitted, "estimate_values", lambda *_: pytest.fail("it is on disk"))
     belief = Particles.sample(Plain(), 50, airoas.stream(0))
     assert find_bounds(Plain()).at(Plain(), belief) == first.at(Plain(), belief)
 

@@ -32,7 +32,7 @@ def test_tree_of_the_listing(name: str, search: str, mode: str) -> None:
     most = 0
     for seed in range(3 if mode == "compiled" else 1):
         belief = Particles.sample(model, 50, stream(seed))
-        for iterations in (1, 2, 5, 25) if mode == "compiled" else (6,):
+        for iterations in (1, 2, 5, 25) if mode == "compiled" else (12,):
             planner = replace(planner, iterations=iterations)
             with airoas.running(mode):
                 decision = planner.plan(model, belief, stream(seed, "plan"))

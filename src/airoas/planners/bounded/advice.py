@@ -40,16 +40,14 @@ class Advisor:
         self.learned = learned
         self.rollouts = Rollouts(model, policy_of(model, learned))
 
-    def advise(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int, deadline: float) -> Advice:
-        """The policy's action, or one that rollouts show to be better."""
+    def advise(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, searched: int, seed: int, deadline: float) -> Advice:
+        """The policy's action, or one that rollouts show to be better; `searched` is tried among them."""
         rollouts = self.rollouts
         action, promised, knowing = rollouts.act(states, weights, seed)
-        actions = np.flatnonzero(allowed)
         if not allowed[action]:
-            action = int(actions[0])
-        if len(actions) > MOST_TRIED:
-            actions = actions[np.argsort(-rollouts.q_values[actions], kind="stable")[:MOST_TRIED]]
-        candidates = [Candidate(int(a)) for a in {action, *actions.tolist()}]
+            action = int(np.flatnonzero(allowed)[0])
+        tried = rollouts.promising(states, weights, allowed, MOST_TRIED, seed)
+        candidates = [Candidate(a) for a in dict.fromkeys([action, searched, *tried])]
         hypotheses = np.zeros((0, states.shape[1]))
         if knowing > _LEAST_GAIN * max(1e-9, abs(promised)):
             hypotheses = self._hypotheses(states, weights, seed)
