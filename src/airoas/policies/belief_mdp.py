@@ -14,7 +14,7 @@ import numpy as np
 from airoas.bounds.learned.forest import leaf_of
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import Simulator
 from airoas.rng import hash_key, new_stream
@@ -186,7 +186,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
     )
 
 
-@apart
+@noinline
 def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
     """Give every run particles drawn from a belief by weight, and a truth among them."""
     n, own = runs.n_particles, new_stream()
@@ -214,7 +214,7 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
         runs.returns[r] = 0.0
 
 
-@apart
+@noinline
 def score(policy: Policy, runs: Runs, seed: int) -> None:
     """q_a(b) of every run, which actions its particles allow, and its features."""
     n, m, actions = runs.n_particles, policy.scored, len(policy.actions)
@@ -320,7 +320,7 @@ def first_of(flags: Any) -> int:
 
 
 def best_of(q: Any) -> int:
-    """The place of the largest."""
+    """The index of the largest."""
     best = 0
     for a in range(1, len(q)):
         if q[a] > q[best]:
@@ -328,7 +328,7 @@ def best_of(q: Any) -> int:
     return best
 
 
-@apart
+@noinline
 def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
     """What every run does at step t."""
     score(policy, runs, hash_key(seed, 0, 0))
@@ -394,7 +394,7 @@ def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
                     runs.chosen_action[r] = a
 
 
-@apart
+@noinline
 def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
     """One step of every run; how many go on."""
     n, total = runs.n_particles, runs.n_runs * runs.n_particles

@@ -48,7 +48,7 @@ class Learned:
     """Of each in validation, with its standard error."""
 
 
-def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least."""
     if not model.n_actions or model.n_actions > MOST_ACTIONS:
         return Learned(None, 0, "")
@@ -61,7 +61,7 @@ def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing
     begun, pace = time.perf_counter(), 0.0
     while rounds < len(ROUNDS) and (rounds == 0 or time.perf_counter() - begun + pace * ROUNDS[rounds] < seconds):
         started = time.perf_counter()
-        tell(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
+        progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, sum(ROUNDS[: rounds + 1]), model.n_actions)
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
@@ -70,7 +70,7 @@ def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing
         policy = make_policy(model, correction)
         pace = (time.perf_counter() - started) / ROUNDS[rounds]
         rounds += 1
-    tell("validating the policy")
+    progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
     return Learned(correction, rounds, _digest(correction), _best(returns), blind, returns)
 
@@ -113,21 +113,21 @@ _known: dict[str, Learned] = {}
 
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    if model.content not in _known:
+    if model.fingerprint not in _known:
         arrays = stored(model, "policy")
         if arrays is None:
             return None
-        _known[model.content] = from_arrays(arrays)
-    return _known[model.content]
+        _known[model.fingerprint] = from_arrays(arrays)
+    return _known[model.fingerprint]
 
 
-def prepare(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """What was learned of a model, learning it now where nothing was."""
     known = find_learned(model)
     if known is None:
-        known = learn(model, seconds, tell)
+        known = learn(model, seconds, progress)
         keep(model, "policy", to_arrays(known))
-        _known[model.content] = known
+        _known[model.fingerprint] = known
     return known
 
 
@@ -149,8 +149,8 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
-    found = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), found)
+    validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
+    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated)
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:

@@ -29,7 +29,7 @@ SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
 SHORTEST = 10
 """Steps of a run that time has cut off, at least, for it to count."""
-_TOGETHER = 64  # runs of one call, at most
+_BATCH = 64  # runs of one call, at most
 _STEP = 2e-3  # seconds for a step of all of them, about: the deadline is looked at between steps
 _LOOKED_AT = 1000  # particles from which a policy chooses
 _PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of information: its range for that part of the range of values
@@ -67,7 +67,7 @@ class Rollouts:
         self._pace = 0.0  # seconds for a step of a run
         self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
         policy.scored = self._few
-        self._runs: Runs = make_runs(model, policy, max(_TOGETHER, model.n_actions), particles)
+        self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
         _choose.prepare(policy, self._one, rows, ones, 0)
@@ -89,7 +89,7 @@ class Rollouts:
         if len(order) <= most:
             return order
         runs, information = self._runs, np.zeros(actions)
-        runs.n_runs = max(1, _TOGETHER // actions) * actions
+        runs.n_runs = max(1, _BATCH // actions) * actions
         runs.kind[:], runs.hypotheses_alive[:], runs.world[:] = FOLLOW, False, np.arange(len(runs.world)) // actions
         inform(self.policy, runs, states, weights, allowed, seed, information)
         spread, known = q[order[0]] - q[order[-1]], information[order].max() - information[order].min()
@@ -115,23 +115,23 @@ class Rollouts:
         rounds: int,
     ) -> int:
         """Fill in the candidates' returns; how many runs were made."""
-        left, world, worlds, made = list(candidates), 0, WORLDS, 0
+        left, world, worlds, finished = list(candidates), 0, WORLDS, 0
         self.policy.scored = self._few
         for _ in range(rounds):
             done = 0
             while done < worlds:  # every candidate in the same worlds, for as many steps
-                fit = _TOGETHER if self._pace * _TOGETHER < _STEP else int(_STEP / self._pace)
+                fit = _BATCH if self._pace * _BATCH < _STEP else int(_STEP / self._pace)
                 some = range(done, min(worlds, done + max(1, fit // len(left))))
                 pairs = [(candidate, world + w) for w in some for candidate in left]
                 if now() >= deadline or not self._run(pairs, hypotheses, states, weights, seed, deadline):
-                    return made
-                made, done = made + len(pairs), some.stop
+                    return finished
+                finished, done = finished + len(pairs), some.stop
             world, worlds = world + worlds, 2 * worlds
             best = max(left, key=lambda candidate: candidate.mean)
             left = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
             if len(left) == 1 or now() >= deadline:
                 break
-        return made
+        return finished
 
     def _run(
         self,

@@ -17,10 +17,10 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
-from airoas.compiler.kernels import Kernel, mode
+from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
@@ -52,7 +52,7 @@ class BoundedPlanner(ABC):
     max_depth: int = 90
     """Of the tree."""
     gap_ratio: float = 0.95
-    """xi: a node whose bounds are closer than this share of the root's gap (undiscounted) needs no further search."""
+    """xi: a node whose bounds are closer than this fraction of the root's gap (undiscounted) needs no further search."""
     gap: float = 1e-3
     """The search ends when the root's bounds are this close (epsilon_0)."""
     memory: int = MEMORY
@@ -161,7 +161,7 @@ class Session:
         deadline = self._deadline(begun)
         self._set_limits(tree, deadline if self.advisor is None else begun + _SEARCHED * (deadline - begun))
         count = planner.particles_at_root(model, belief)
-        _check_room(planner.memory, count, model.n_actions, tree)
+        _check_memory(planner.memory, count, model.n_actions, tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
@@ -217,7 +217,7 @@ class Session:
         """Raise what a search found wrong with the model."""
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
-            raise ModelError(problem, "run airoas.check(model) to see where.", where=place(self.model, "obs_logpdf"))
+            raise ModelError(problem, "run airoas.check(model) to see where.", where=location(self.model, "obs_logpdf"))
         if status == NO_ACTION:
             problem = "no action is legal in every state that one history of the search tree holds possible"
             raise ModelError(problem, "make one action legal everywhere.", where=type(self.model).__name__)
@@ -270,7 +270,7 @@ _KEPT = 8
 def session_of(planner: BoundedPlanner, model: Any) -> Session:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     with _lock:
-        key = (planner, model, mode())
+        key = (planner, model, current_mode())
         if key not in _sessions:
             _sessions[key] = Session(planner, model)
             while len(_sessions) > _KEPT:
@@ -280,14 +280,14 @@ def session_of(planner: BoundedPlanner, model: Any) -> Session:
 
 
 def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
-    """The place of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
     begins with an action and none was branched; of several, a random one."""
     best = np.flatnonzero(lower == lower.max())
     best = best[upper[best] == upper[best].max()]
     return int(best[rng.integer(len(best))])
 
 
-def _check_room(memory: int, count: int, actions: int, tree: Tree) -> None:
+def _check_memory(memory: int, count: int, actions: int, tree: Tree) -> None:
     """Refuse a memory in which not even the root can be expanded."""
     widths = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     least = row_bytes(count * actions, actions, count * (actions + 1), *widths)
