@@ -65,10 +65,10 @@ def test_the_kalman_filter_is_the_exact_posterior() -> None:
     mean, covariance = push + gain @ left, state @ prior @ state.T - gain @ seen @ prior @ state.T
     evidence = -0.5 * (left @ np.linalg.solve(spread, left) + np.linalg.slogdet(2.0 * math.pi * spread)[1])
 
-    belief, found = followed(TROLLEY, Kalman(), [(int(a), (float(o),)) for a, o in zip(actions, readings, strict=True)])
+    belief, result = followed(TROLLEY, Kalman(), [(int(a), (float(o),)) for a, o in zip(actions, readings, strict=True)])
     assert belief.mean == pytest.approx(mean, abs=1e-9)
     assert belief.covariance == pytest.approx(covariance, abs=1e-9)
-    assert found == pytest.approx(evidence, abs=1e-9)
+    assert result == pytest.approx(evidence, abs=1e-9)
 
 
 def test_the_kalman_filter_is_of_the_model() -> None:

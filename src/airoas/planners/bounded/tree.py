@@ -3,7 +3,7 @@
 A belief node stands for what is believed after a sequence of actions and observations, an action node for an action taken
 there. Every node has a lower and an upper bound of its value. A trial walks down to where the bounds are farthest apart,
 expands there and carries the new bounds up. What a trial changes in older nodes goes to an undo log, so that one that the
-deadline cuts leaves no trace.
+deadline cuts leaves no trace. Ross et al. (2008) survey such searches.
 """
 
 from __future__ import annotations
