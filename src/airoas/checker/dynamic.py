@@ -12,6 +12,7 @@ from airoas.checker.density_test import Pair, disagreement
 from airoas.checker.diagnostics import Finding, Progress, Told
 from airoas.errors import ModelError
 from airoas.modelling.checked_call import Asker, guard, is_pair
+from airoas.modelling.decorator import live_initial
 from airoas.modelling.interface import BY_SIGHT, HOOKS
 from airoas.modelling.introspection import place
 from airoas.rng import stream
@@ -46,7 +47,6 @@ def _walk_problems(model: Any, ask: Asker) -> Iterator[Problem]:
             yield "initial", "gives a state that is not finite", f"{s!r}", "return finite numbers."
             return
         if ask("is_terminal", s):
-            yield from _terminal_problems(model, ask, s, rng)
             s = ask("initial", rng)
             continue
         legal = [a for a in range(model.n_actions) if ask("legal", s, a)]
@@ -68,27 +68,19 @@ def _walk_problems(model: Any, ask: Asker) -> Iterator[Problem]:
         if not all(map(math.isfinite, s)):
             yield "step", "gives a state that is not finite", f"{s!r} from {before!r} under action {a}", "return finite numbers."
             return
+        if model.has("step_logpdf"):
+            density = ask("step_logpdf", s, before, a)
+            yield from _density_problems("step_logpdf", "step", density, f"{s!r} from state {before!r} under action {a}")
+        yield from _bound_problems(model, ask, before)
+        if ask("is_terminal", s):
+            continue
         o = ask("observe", s, a, rng)
         if not all(map(math.isfinite, o)):
             yield "observe", "gives an observation that is not finite", f"{o!r} in state {s!r}", "return finite numbers."
             return
         yield from _density_problems("obs_logpdf", "observe", ask("obs_logpdf", o, s, a), f"{o!r} in state {s!r} after action {a}")
-        if model.has("step_logpdf"):
-            density = ask("step_logpdf", s, before, a)
-            yield from _density_problems("step_logpdf", "step", density, f"{s!r} from state {before!r} under action {a}")
-        yield from _bound_problems(model, ask, before)
         if t < 20:
             _ask_the_rest(model, ask, before, a, s, o, rng)
-
-
-def _terminal_problems(model: Any, ask: Asker, s: Any, rng: Any) -> Iterator[Problem]:
-    for a in range(model.n_actions) if model.n_actions else [ask("sample_action", s, rng)]:
-        s2, reward = ask("step", s, a, rng)
-        if not ask("is_terminal", s2):
-            example = f"action {a} leads from {s!r} to {s2!r}"
-            yield "step", "leaves a terminal state", example, "begin with `if self.is_terminal(s): return s, 0.0`."
-        elif reward != 0.0:
-            yield "step", "pays in a terminal state", f"{reward} in {s!r}", "begin with `if self.is_terminal(s): return s, 0.0`."
 
 
 def _density_problems(name: str, simulator: str, density: float, example: str) -> Iterator[Problem]:
@@ -187,8 +179,8 @@ def enumeration(model: Any, tell: Progress) -> Told:
             yield ModelError(f"does not undo `state`: state({i}) is {s!r}, whose index is {back}", remedy, where=place(model, "index"))
             return
         for a in range(model.n_actions):
-            if t < 20 and (ask("is_terminal", s) or ask("legal", s, a)):
-                wrong = _mass_problem(model, ask, s, a, _successors(ask, s, a, n))
+            if t < 20 and not ask("is_terminal", s) and ask("legal", s, a):
+                wrong = _mass_problem(model, s, a, _successors(ask, s, a, n))
                 if wrong:
                     yield wrong
                     return
@@ -222,7 +214,7 @@ def _successors(ask: Asker, s: Any, a: int, n: int) -> list[tuple[Any, float]]:
     return found
 
 
-def _mass_problem(model: Any, ask: Asker, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
+def _mass_problem(model: Any, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
     where = place(model, "successor")
     for k, (_, p) in enumerate(successors):
         if not p >= 0.0:
@@ -233,8 +225,6 @@ def _mass_problem(model: Any, ask: Asker, s: Any, a: int, successors: list[tuple
     if abs(total - 1.0) > 1e-9:
         problem = f"has probabilities that sum to {total:.9g}, not 1, from state {s!r} under action {a}"
         return ModelError(problem, "give each next state once, for k = 0, 1, 2, ..., with probabilities that sum to 1.", where=where)
-    if ask("is_terminal", s) and not all(ask("is_terminal", s2) for s2, p in successors if p > 0.0):
-        return ModelError(f"leaves the terminal state {s!r} under action {a}", "return (s, 1.0) for a terminal s.", where=where)
     return None
 
 
@@ -247,7 +237,7 @@ def distributions(model: Any, tell: Progress) -> Told:
 
     def compare(simulator: str, density: str, pairs: list[Pair], fields: tuple[str, ...], named: Callable[[int], str]) -> Told:
         tell(f"comparing `{simulator}` with `{density}`")
-        found = guard(model, simulator, lambda: disagreement(pairs, fields))
+        found = guard(model, simulator, lambda: disagreement(pairs, fields)) if pairs else None
         if found:
             site, what = found
             stated = "log density" if density.endswith("logpdf") else "probabilities"
@@ -255,12 +245,13 @@ def distributions(model: Any, tell: Progress) -> Told:
             yield ModelError(f"does not follow `{density}` {named(site)}: {what}", remedy, where=place(model, simulator))
 
     def arrived(site: int) -> str:
-        return f"in state {sites[site][2]!r} after action {sites[site][1]}"
+        return f"in state {seen[site][1]!r} after action {seen[site][0]}"
 
     def departed(site: int) -> str:
         return f"from state {sites[site][0]!r} under action {sites[site][1]}"
 
-    pairs = [Pair(lambda r, s=s2, a=a: plain.observe(s, a, r), lambda o, s=s2, a=a: plain.obs_logpdf(o, s, a)) for _, a, s2 in sites]  # type: ignore[misc]
+    seen = [(a, s) for _, a, s in sites if not ask("is_terminal", s)]
+    pairs = [Pair(lambda r, s=s, a=a: plain.observe(s, a, r), lambda o, s=s, a=a: plain.obs_logpdf(o, s, a)) for a, s in seen]  # type: ignore[misc]
     yield from compare("observe", "obs_logpdf", pairs, _fields(shapes.observation), arrived)
     if model.has("step_logpdf"):
         pairs = [
@@ -297,12 +288,10 @@ def _sites(model: Any, ask: Asker) -> Iterator[tuple[Any, Any, Any]]:
     """(state, action, state arrived in), not far from the start: every action in turn as far as they are legal."""
     rng = stream(0, "sites")
     for site in range(max(_SITES, min(model.n_actions, _MOST_SITES))):
-        s = ask("initial", rng)
+        s = live_initial(ask.plain, rng)
         for _ in range(3 * site % 10):
             s2, _ = ask("step", s, ask("rollout_action", s, rng), rng)
             s = s if ask("is_terminal", s2) else s2
-        if ask("is_terminal", s):
-            continue
         a = site % model.n_actions if model.n_actions and ask("legal", s, site % model.n_actions) else ask("rollout_action", s, rng)
         yield s, a, ask("step", s, a, rng)[0]
 

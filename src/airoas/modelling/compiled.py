@@ -14,7 +14,7 @@ from airoas.compiler.native import ModelType, NativeClass
 from airoas.compiler.specialise import COERCE, define, interpreted_class, interpreted_copy, link, same_value
 from airoas.errors import ModelError
 from airoas.modelling.interface import HOOKS, Hook
-from airoas.modelling.introspection import place, written_in
+from airoas.modelling.introspection import class_place, place, written_in
 from airoas.modelling.layout import Shapes, is_number
 from airoas.rng import rng_type
 
@@ -62,7 +62,8 @@ def _native_class(self: Any) -> NativeClass:
     for name, function in theirs.items():
         hook = HOOKS.get(name)
         functions[name] = _wrapped(function, hook, shapes) if hook and hook.compiled else function
-    return NativeClass(kind.__name__, functions, properties, constants, lambda made, names: _check_methods(self, made, names))
+    check, where = (lambda made, names: _check_methods(self, made, names)), (lambda: class_place(kind))
+    return NativeClass(kind.__name__, functions, properties, constants, check, where)
 
 
 def as_written(self: Any) -> Any:

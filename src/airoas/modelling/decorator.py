@@ -244,13 +244,22 @@ def _names(self: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def live_initial(self: Any, rng: Rng) -> Any:
+    """A draw from the initial belief that is not terminal."""
+    for _ in range(1000):
+        s = self.initial(rng)
+        if not self.is_terminal(s):
+            return s
+    raise ModelError("draws terminal states only", "begin where there is something to decide.", where=place(self, "initial"))
+
+
 def _find_shapes(self: Any) -> Shapes:
     problems = structure_problems(type(self))
     if problems:
         raise problems[0]
     rng, plain = stream(0, "shapes"), as_written(self)
-    s = plain.initial(rng)
-    state = Shape.of(s, place(self, "initial"))
+    state = Shape.of(plain.initial(rng), place(self, "initial"))
+    s = live_initial(plain, rng)
     action = None
     if self.has("actions"):
         a: Any = next((a for a in range(self.n_actions) if plain.legal(s, a)), None)
@@ -269,4 +278,5 @@ def _find_shapes(self: Any) -> Shapes:
         raise ModelError(
             f"returns the state {pair[0]!r}, where `initial` returns {s!r}", "return the same kind of tuple.", where=place(self, "step")
         )
-    return Shapes(state, Shape.of(plain.observe(pair[0], a, rng), place(self, "observe")), action)
+    o = plain.observe(s if plain.is_terminal(pair[0]) else pair[0], a, rng)
+    return Shapes(state, Shape.of(o, place(self, "observe")), action)

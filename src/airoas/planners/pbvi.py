@@ -51,7 +51,7 @@ class PBVI:
         begun += preparation
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
-            return decide_terminal(allowed, rng, begun, preparation)
+            return decide_terminal(model, allowed, rng, begun, preparation)
         actions, values = np.flatnonzero(allowed), np.zeros(len(found["first"]))
         _sum_values(model, found["values"], states, weights, values)
         values[~np.isin(found["first"], (*actions, -1))] = -np.inf
