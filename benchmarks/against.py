@@ -82,8 +82,8 @@ def compare(sides: tuple[Side, Side], names: Sequence[str], pairs: int, tick: Ca
                 if name in problems:
                     continue
                 salt = random.uniform(0.0, 0.1)  # the same for both
-                turns = (0, 1) if (number + index) % 2 else (1, 0)
-                given = {turn: both[turn].ask(name, salt) for turn in turns}
+                order = (0, 1) if (number + index) % 2 else (1, 0)
+                given = {turn: both[turn].ask(name, salt) for turn in order}
                 wrong = {sides[turn].name: given[turn]["problem"] for turn in (0, 1) if "problem" in given[turn]}
                 if wrong:
                     problems[name] = "; ".join(f"{side}: {problem}" for side, problem in wrong.items())
@@ -108,42 +108,42 @@ def table(results: list[Result], sides: tuple[Side, Side]) -> Table:
         caption += f" By chance alone {(1.0 - sure) * len(measured):.1f} of these {len(measured)} rows would be called faster or slower."
     if any(not result.same for result in measured):
         caption += " *: the two decided or believed otherwise, so they may have done other work."
-    made = Table(title=f"{sides[0].name} against {sides[1].name}", caption=caption)
+    shown = Table(title=f"{sides[0].name} against {sides[1].name}", caption=caption)
     for heading in ("measurement", "this", "other", "ratio", f"{100 * sure:.0f} % interval", ""):
-        made.add_column(heading, justify="left" if heading in ("measurement", "") else "right", no_wrap=True)
+        shown.add_column(heading, justify="left" if heading in ("measurement", "") else "right", no_wrap=True)
     for result in results:
         if result.problem:
-            made.add_row(result.name, "", "", "n/a", "", "")
+            shown.add_row(result.name, "", "", "n/a", "", "")
             continue
         low, high, _ = interval(result.ratios)
         verdict = "" if sure < CONFIDENCE or low <= 1.0 <= high else "[green]faster[/]" if low > 1.0 else "[red]slower[/]"
         speeds = (shown(statistics.median(speeds), result.pairs[0][0]["unit"]) for speeds in result.speeds)
         name = result.name if result.same else f"{result.name} *"
-        made.add_row(name, *speeds, f"{statistics.median(result.ratios):.3f}", f"{low:.3f} to {high:.3f}", verdict)
-    return made
+        shown.add_row(name, *speeds, f"{statistics.median(result.ratios):.3f}", f"{low:.3f} to {high:.3f}", verdict)
+    return shown
 
 
 def about(side: Side) -> dict[str, str]:
     """The versions of what a side runs on; where it does not even start, that is the end."""
     with contextlib.closing(Worker(side)) as worker:
-        found = worker.begin()
-    if "problem" in found:
-        sys.exit(f"{side.name} does not run: {found['problem']}\nGive an interpreter that has what it needs with --python.")
-    return {name: version for name, version in found.items() if name != "airoas"}
+        answer = worker.begin()
+    if "problem" in answer:
+        sys.exit(f"{side.name} does not run: {answer['problem']}\nGive an interpreter that has what it needs with --python.")
+    return {name: version for name, version in answer.items() if name != "airoas"}
 
 
 def saved(results: list[Result], sides: tuple[Side, Side], versions: list[dict[str, str]]) -> dict[str, Any]:
     """All that was measured, for a file."""
-    found = []
+    answer = []
     for result in results:
         entry: dict[str, Any] = {"name": result.name, "problem": result.problem, "pairs": result.pairs}
         if not result.problem:
             low, high, sure = interval(result.ratios)
             entry |= {"ratio": statistics.median(result.ratios), "interval": [low, high], "confidence": sure, "same": result.same}
-        found.append(entry)
+        answer.append(entry)
     machine = {"system": platform.platform(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
     described = [{"name": side.name, **packages} for side, packages in zip(sides, versions, strict=True)]
-    return {"machine": machine, "sides": described, "results": found}
+    return {"machine": machine, "sides": described, "results": answer}
 
 
 def main() -> int:

@@ -33,7 +33,7 @@ EXACT = READING / (1.0 + SD * SD)
 RATIO, GROWTH = 0.75, 1.5  # targets: ours / C++ at most; ns at 1e6 / ns at 1e2 at most
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     x: float
 
 
@@ -52,10 +52,10 @@ class Gauss(NamedTuple):
         return ("go",)
 
     def initial(self, rng):
-        return Place(0.0)
+        return Position(0.0)
 
     def step(self, s, a, rng):
-        return Place(s.x + rng.normal()), 0.0
+        return Position(s.x + rng.normal()), 0.0
 
     def observe(self, s, a, rng):
         return Reading(s.x + self.sd * rng.normal())
@@ -120,9 +120,9 @@ def compare(program: Path, n: int, particles: float, repetitions: int) -> Cost:
     for seed in range(1, repetitions + 1):
         seconds, mean = ours(n, seed, count)
         other = theirs(program, f"anneal-{n}", seed, count)
-        for found in (mean, other.total / (count * n)):
-            if abs(found - EXACT) > 5.0 * SD * 0.15 / math.sqrt(count) * math.sqrt(max(1.0, 100.0 / n)):
-                raise AssertionError(f"N = {n}: a mean of {found} where {EXACT} is right")
+        for result in (mean, other.total / (count * n)):
+            if abs(result - EXACT) > 5.0 * SD * 0.15 / math.sqrt(count) * math.sqrt(max(1.0, 100.0 / n)):
+                raise AssertionError(f"N = {n}: a mean of {result} where {EXACT} is right")
         pairs.append((unit * seconds, unit * other.seconds))
     return Cost(n, *(statistics.median(side) for side in zip(*pairs, strict=True)), statistics.median(a / b for a, b in pairs))
 

@@ -28,7 +28,7 @@ class Compiled(NamedTuple):
     ms: float
 
 
-def watched(found: list[Compiled]) -> Any:
+def watched(result: list[Compiled]) -> Any:
     """A listener of numba's that adds every function that is compiled from now on."""
     from numba.core import event
 
@@ -44,26 +44,26 @@ def watched(found: list[Compiled]) -> Any:
             if self.began:
                 self.began[-1][1] += seconds
             name = event.data["dispatcher"].py_func.__qualname__
-            found.append(Compiled(name.replace(".<locals>", ""), 1e3 * (seconds - below)))
+            result.append(Compiled(name.replace(".<locals>", ""), 1e3 * (seconds - below)))
 
     return event.install_listener("numba:compile", Watch())
 
 
 def decide(reference: str, planner: str) -> dict[str, Any]:
     """A first decision in this process."""
-    found: list[Compiled] = []
+    result: list[Compiled] = []
     import airoas
 
-    with watched(found):
-        model = measures.made(reference)
+    with watched(result):
+        model = measures.make_model(reference)
         belief = airoas.Particles.sample(model, 10_000, airoas.stream(0, "filter"))
-        sampled = len(found)
+        sampled = len(result)
         measures.planned(planner, 10).plan(model, belief, airoas.stream(0, "planner"))
-    return {"seconds": time.process_time(), "compiled": found[sampled:], "belief": sampled}
+    return {"seconds": time.process_time(), "compiled": result[sampled:], "belief": sampled}
 
 
 def process(reference: str, planner: str, cache: str) -> dict[str, Any]:
-    command = [sys.executable, __file__, reference, planner, "--here"]
+    command = [sys.executable, __file__, reference, planner, "--in-process"]
     done = subprocess.run(command, env={**os.environ, "AIROAS_CACHE_DIR": cache}, capture_output=True, text=True)
     if done.returncode:
         sys.exit((done.stderr.strip().splitlines() or ["the process failed and said nothing"])[-1])
@@ -74,9 +74,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a domain's name, or file.py:Model")
     parser.add_argument("planner", choices=measures.PLANNERS)
-    parser.add_argument("--here", action="store_true", help="decide in this process, with the cache as it is; the answer is JSON")
+    parser.add_argument("--in-process", action="store_true", help="decide in this process, with the cache as it is; the answer is JSON")
     options = parser.parse_args()
-    if options.here:
+    if options.in_process:
         print(json.dumps(decide(options.model, options.planner)))
         return 0
     with tempfile.TemporaryDirectory() as cache:

@@ -58,7 +58,7 @@ def answer(seconds: float, work: int, unit: str, outcome: Any) -> dict[str, Any]
 
 
 @functools.cache
-def made(domain: str) -> Any:
+def make_model(domain: str) -> Any:
     """The model of a domain's name, or of file.py:Model."""
     return importlib.import_module("airoas.catalog").find_domain(domain)(0)
 
@@ -74,7 +74,7 @@ def trials(name: str, domain: str, iterations: int) -> dict[str, Any]:
     """Decisions from the initial belief, the first of them twice: once before the clock starts."""
     import airoas
 
-    model, planner = made(domain), planned(name, iterations)
+    model, planner = make_model(domain), planned(name, iterations)
     belief = airoas.Particles.exact(model)
     planner.prepare(model)
     planner.plan(model, belief, airoas.stream(0))
@@ -95,9 +95,9 @@ def histories(domain: str) -> list[list[tuple[Any, Any]]]:
     """Actions and observations of some random walks that end in no terminal state."""
     import airoas
 
-    found = []
+    result = []
     for number in range(SEQUENCES):
-        model, world = made(domain), airoas.stream(number, "world")
+        model, world = make_model(domain), airoas.stream(number, "world")
         s, history = model.initial(world), []
         while len(history) < STEPS:
             a = world.integer(len(model.actions()))
@@ -105,15 +105,15 @@ def histories(domain: str) -> list[list[tuple[Any, Any]]]:
             if model.legal(s, a) and not model.is_terminal(arrived):
                 s = arrived
                 history.append((a, model.observe(s, a, world)))
-        found.append(history)
-    return found
+        result.append(history)
+    return result
 
 
 def updates(method: str, particles: int | None, domain: str, repeats: int) -> dict[str, Any]:
     """Updates along the histories, once before the clock starts. A history ends where every particle is lost."""
     import airoas
 
-    model = made(domain)
+    model = make_model(domain)
 
     def follow(history: list[tuple[Any, Any]], seed: int) -> tuple[int, Any]:
         rng = airoas.stream(seed, "filter")
@@ -139,7 +139,7 @@ def first(reference: str) -> dict[str, Any]:
     """The first decision of this process; the seconds count from its beginning."""
     import airoas
 
-    model = made(reference)
+    model = make_model(reference)
     belief = airoas.Particles.sample(model, 10_000, airoas.stream(0, "filter"))
     decision = planned("airoas", 10).plan(model, belief, airoas.stream(0, "planner"))
     return answer(cpu(), 1, "decisions", (decision.action, decision.value))

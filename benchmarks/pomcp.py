@@ -47,7 +47,7 @@ def planner(**budget: Any) -> POMCP:
 
 def ours(domain: str, seed: int, count: int) -> run.Run:
     """One search; the total is that of the root's mean returns."""
-    model = run.made(run.MODELS[domain])
+    model = run.make_model(run.MODELS[domain])
     search = planner(iterations=count)
     search.prepare(model)
     belief = Particles.sample(model, PARTICLES, stream(seed, 0))
@@ -71,7 +71,7 @@ def check(program: Path, domain: str, seed: int, count: int) -> tuple[run.Run, r
     return mine, other
 
 
-class Search(NamedTuple):
+class SearchTiming(NamedTuple):
     """One domain: ratios of CPU time, ours over C++, one per repetition, and simulations and steps per CPU second."""
 
     domain: str
@@ -82,7 +82,7 @@ class Search(NamedTuple):
     cpp_simulations: float
 
 
-def compare(program: Path, domain: str, seconds: float, repetitions: int, tick: Callable[[], None]) -> Search:
+def compare(program: Path, domain: str, seconds: float, repetitions: int, tick: Callable[[], None]) -> SearchTiming:
     """Alternating searches of about `seconds` each, every repetition on random numbers of its own."""
     count = 1000
     while (probe := check(program, domain, 0, count)[1].seconds) < seconds / 20:
@@ -94,7 +94,7 @@ def compare(program: Path, domain: str, seconds: float, repetitions: int, tick: 
         tick()
     mine, other = (statistics.median(pair[side].seconds for pair in pairs) for side in (0, 1))
     ratios = tuple(pair[0].seconds / pair[1].seconds for pair in pairs)
-    return Search(domain, run.TARGETS[domain], ratios, count / mine, pairs[0][0].steps / mine, count / other)
+    return SearchTiming(domain, run.TARGETS[domain], ratios, count / mine, pairs[0][0].steps / mine, count / other)
 
 
 # --- against pomdp-py, with its own models in Python ---
@@ -157,7 +157,7 @@ def peer(domain: str, seconds: float) -> Peer:
         return Peer(domain, problem=f"pomdp-py failed: {type(error).__name__}: {error}")
     finally:
         random.sample = sample
-    model = run.made(run.MODELS[domain])
+    model = run.make_model(run.MODELS[domain])
     belief = Particles.sample(model, PARTICLES, stream(0, 0))
     start = time.process_time()
     decision = planner(seconds=seconds).plan(model, belief, stream(0, 1))
@@ -170,7 +170,7 @@ def peer(domain: str, seconds: float) -> Peer:
 
 def two_threads(domain: str, seconds: float, repetitions: int) -> float:
     """Simulations per wall-clock second in two threads over those in one; the median of alternating runs."""
-    model = run.made(run.MODELS[domain])
+    model = run.make_model(run.MODELS[domain])
     belief = Particles.sample(model, PARTICLES, stream(0, 0))
     ratios = []
     for seed in range(repetitions):
@@ -182,7 +182,7 @@ def two_threads(domain: str, seconds: float, repetitions: int) -> float:
 
 def overshoots(domain: str, decisions: int) -> np.ndarray:
     """Milliseconds past the deadline of decisions of 0.1 s."""
-    model = run.made(run.MODELS[domain])
+    model = run.make_model(run.MODELS[domain])
     belief = Particles.sample(model, PARTICLES, stream(0, 0))
     search = planner(seconds=0.1)
     search.prepare(model)
@@ -220,7 +220,7 @@ def coloured(text: str, good: bool) -> str:
     return f"[{'green' if good else 'red'}]{text}[/]"
 
 
-def search_table(results: list[Search]) -> Table:
+def search_table(results: list[SearchTiming]) -> Table:
     table = Table(title="CPU time of a search, ours / C++: same random numbers, equal trees")
     for heading in ("domain", "median", "min", "max", "target", "thousand simulations/s", "million steps/s", "C++ thousand simulations/s"):
         table.add_column(heading, justify="left" if heading == "domain" else "right")
@@ -250,7 +250,7 @@ def main() -> int:
     options = parser.parse_args()
     seconds, repetitions, decisions = (0.1, 3, 10) if options.quick else (0.5, 9, 100)
     console = Console()
-    searches: list[Search] = []
+    searches: list[SearchTiming] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         shown = progress.add_task("building the C++ program", total=len(run.MODELS) * (repetitions + 1) + len(PEERS) + 2)

@@ -387,11 +387,11 @@ struct Pomcp {
     std::vector<State> belief;
     std::vector<History> histories;
     std::vector<Action> actions;
-    std::vector<int> table;  // open addressing: the history of a place, -1 where there is none
+    std::vector<int> table;  // open addressing: the history of a slot, -1 where there is none
     std::vector<Step> path;
     int64_t steps;
 
-    // The place of a history in the table, or the free place where it belongs.
+    // The slot of a history in the table, or the free slot where it belongs.
     size_t find(int action, const Observation& o) const {
         uint64_t hash = action;
         for (double x : o) {
@@ -399,16 +399,16 @@ struct Pomcp {
             std::memcpy(&bits, &x, sizeof bits);
             hash = mix64(hash ^ bits);
         }
-        size_t place = hash & (table.size() - 1);
-        for (; table[place] >= 0; place = (place + 1) & (table.size() - 1)) {
-            const History& h = histories[table[place]];
+        size_t slot = hash & (table.size() - 1);
+        for (; table[slot] >= 0; slot = (slot + 1) & (table.size() - 1)) {
+            const History& h = histories[table[slot]];
             if (h.parent == action && h.observation == o) break;
         }
-        return place;
+        return slot;
     }
 
-    void add(int action, const Observation& o, size_t place) {
-        table[place] = histories.size();
+    void add(int action, const Observation& o, size_t slot) {
+        table[slot] = histories.size();
         histories.push_back({0, 0, 0, action, o});
         if (2 * histories.size() <= table.size()) return;
         table.assign(2 * table.size(), -1);
@@ -459,13 +459,13 @@ struct Pomcp {
             steps++;
             if (model.terminal(s)) break;
             const Observation o = seen(model, s, a, rng);
-            const size_t place = find(chosen, o);
-            if (table[place] < 0) {
-                add(chosen, o, place);
+            const size_t slot = find(chosen, o);
+            if (table[slot] < 0) {
+                add(chosen, o, slot);
                 value = rollout(s, path.size(), rng);
                 break;
             }
-            at = table[place];
+            at = table[slot];
         }
         for (auto step = path.rbegin(); step != path.rend(); ++step) {
             value = step->reward + model.discount * value;

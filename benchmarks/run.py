@@ -120,7 +120,7 @@ class Run(NamedTuple):
 
 
 @functools.cache
-def made(model: Callable[[], Any]) -> Any:
+def make_model(model: Callable[[], Any]) -> Any:
     return model()
 
 
@@ -131,7 +131,7 @@ def ours(task: str, seed: int, count: int) -> Run:
     if task in DRAWS:
         run, arguments = DRAWS[task], (rng, count, seed, out)
     else:
-        run, arguments = rollouts, (made(MODELS[domain]), rng, count, DEPTH, bool(observed), out)
+        run, arguments = rollouts, (make_model(MODELS[domain]), rng, count, DEPTH, bool(observed), out)
     run.prepare(*arguments)
     start = time.thread_time()
     run(*arguments)

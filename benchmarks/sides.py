@@ -66,14 +66,14 @@ def unpacked(commit: str) -> Path:
 
 def installed(tree: Path, say: Callable[[str], None]) -> Path:
     """The Python of an environment in which a tree is installed, with the packages that this one has where the tree allows it."""
-    place = tree.with_name("venv")
-    python, ready = place / "bin" / "python", place / "ready"
+    venv = tree.with_name("venv")
+    python, ready = venv / "bin" / "python", venv / "ready"
     if not ready.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", place], check=True)
-        here = (f"{package.name}=={package.version}\n" for package in importlib.metadata.distributions() if package.name != "airoas")
-        constraints = place / "constraints.txt"
-        constraints.write_text("".join(here))
+        shutil.rmtree(venv, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        installed = (f"{package.name}=={package.version}\n" for package in importlib.metadata.distributions() if package.name != "airoas")
+        constraints = venv / "constraints.txt"
+        constraints.write_text("".join(installed))
         install = [python, "-m", "pip", "install", "--quiet", "--editable", tree]
         if subprocess.run([*install, "--constraint", constraints], capture_output=True).returncode:
             say("it does not take the packages of this environment, and gets what it asks for")

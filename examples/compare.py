@@ -26,8 +26,8 @@ def main():
     rows = bench(spec, options.out, lambda: Pool(options.jobs))
     print(render(tables(spec, rows), "text"))
     for difference in differences(spec, rows):
-        settled = difference.p_holm < 0.05
-        verdict = "not settled" if not settled else "ahead" if difference.mean > 0 else "behind"
+        decided = difference.p_holm < 0.05
+        verdict = "not settled" if not decided else "ahead" if difference.mean > 0 else "behind"
         print(f"{difference.first} against {difference.second}: {verdict} after {difference.pairs} pairs")
 
 

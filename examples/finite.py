@@ -67,8 +67,8 @@ class Maintain(NamedTuple):
     def obs_logpdf(self, o, s, a):
         if a != INSPECT:
             return 0.0 if o.wear == 0 else -math.inf
-        chance = self.errs / self.levels + (1.0 - self.errs if o.wear == s.wear else 0.0)
-        return math.log(chance)
+        probability = self.errs / self.levels + (1.0 - self.errs if o.wear == s.wear else 0.0)
+        return math.log(probability)
 
     # The enumeration group: with it come the exact filter and bounds that are proved.
     def n_states(self):

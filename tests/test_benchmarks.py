@@ -167,10 +167,10 @@ def test_few_pairs_give_no_verdict() -> None:
 def test_both_sides_measure_by_turns_in_every_pair() -> None:
     ticks: list[str] = []
     names = ["exact tag", "bootstrap-100 tag"]
-    found = against.compare((THIS, THIS), names, 2, ticks.append)
+    results = against.compare((THIS, THIS), names, 2, ticks.append)
     assert ticks == names * 3  # one round before the clock counts
-    assert [result.name for result in found] == names
-    for result in found:
+    assert [result.name for result in results] == names
+    for result in results:
         assert result.problem == "" and len(result.pairs) == 2 and result.same  # the same tree does the same to the last bit
         assert len({json.dumps({**answer, "seconds": 0}) for pair in result.pairs for answer in pair}) == 1
         assert all(answer["seconds"] > 0 and answer["unit"] == "updates" for pair in result.pairs for answer in pair)
@@ -186,16 +186,16 @@ def test_who_begins_changes_from_pair_to_pair(monkeypatch: pytest.MonkeyPatch) -
             return given(1, 1.0, str(salt))
 
     monkeypatch.setattr(against, "Worker", Noting)
-    found = against.compare((THIS._replace(name="a"), THIS._replace(name="b")), ["x"], 3, lambda name: None)
+    results = against.compare((THIS._replace(name="a"), THIS._replace(name="b")), ["x"], 3, lambda name: None)
     assert "".join(asked) == "baabbaab"
-    assert found[0].same  # a pair's sides have the same salt
+    assert results[0].same  # a pair's sides have the same salt
 
 
 def test_what_one_side_cannot_do_is_said(fake: Side) -> None:
-    found = against.compare((THIS, fake), ["exact laser-tag", "exact tag"], 1, lambda name: None)
-    assert found[0].pairs == found[1].pairs == ()
-    assert found[0].problem == "fake: AttributeError: 'str' object has no attribute 'initial'"
-    assert found[1].problem == "fake: the process ended with 7: it said nothing"
+    results = against.compare((THIS, fake), ["exact laser-tag", "exact tag"], 1, lambda name: None)
+    assert results[0].pairs == results[1].pairs == ()
+    assert results[0].problem == "fake: AttributeError: 'str' object has no attribute 'initial'"
+    assert results[1].problem == "fake: the process ended with 7: it said nothing"
 
 
 def test_a_worker_that_died_is_replaced(fake: Side) -> None:

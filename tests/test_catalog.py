@@ -127,8 +127,8 @@ def searching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("searching")
 def test_options_of_a_planner_are_parsed() -> None:
-    made = make_planner("searching", {"iterations": 5, "depth": "7", "quick": "true", "bounds": "mdp"})
-    assert made == Searching(iterations=5, depth=7, quick=True, bounds="mdp")
+    planner = make_planner("searching", {"iterations": 5, "depth": "7", "quick": "true", "bounds": "mdp"})
+    assert planner == Searching(iterations=5, depth=7, quick=True, bounds="mdp")
 
 
 @pytest.mark.usefixtures("searching")

@@ -109,20 +109,20 @@ def airoas(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("models")
-    (made / "my_model.py").write_text(MY_MODEL)
-    (made / "my_numbers.py").write_text(MY_NUMBERS)
-    (made / "searching.py").write_text(SEARCHING)
-    (made / "small.toml").write_text("domains = ['tiger']\n[planners.random]\n")
-    (made / "wrong.toml").write_text("domains = ['tiger']\n[planners.rndom]\n")
-    (made / "syntax.py").write_text("def f(:\n    pass\n")
-    (made / "garbage.py").write_bytes(bytes(range(256)))
-    (made / "folder.py").mkdir()
-    (made / "dangling.py").symlink_to(made / "nowhere.py")
+    directory = tmp_path_factory.mktemp("models")
+    (directory / "my_model.py").write_text(MY_MODEL)
+    (directory / "my_numbers.py").write_text(MY_NUMBERS)
+    (directory / "searching.py").write_text(SEARCHING)
+    (directory / "small.toml").write_text("domains = ['tiger']\n[planners.random]\n")
+    (directory / "wrong.toml").write_text("domains = ['tiger']\n[planners.rndom]\n")
+    (directory / "syntax.py").write_text("def f(:\n    pass\n")
+    (directory / "garbage.py").write_bytes(bytes(range(256)))
+    (directory / "folder.py").mkdir()
+    (directory / "dangling.py").symlink_to(directory / "nowhere.py")
     line = "        return Place(moved(s.x, a)"
     raising = MY_MODEL.replace(line, f'        if s.t > 1:\n            raise ValueError("lost")\n{line}', 1)
-    (made / "raising.py").write_text(raising)
-    return made
+    (directory / "raising.py").write_text(raising)
+    return directory
 
 
 BAD = {
@@ -234,9 +234,9 @@ def test_help_and_version_do_not_load_the_compiler() -> None:
 
 def test_list_names_domains_and_planners(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert {"tiger", "tag", "light-dark-1.0"} <= {domain["name"].rstrip(" *") for domain in listed["domains"]}
-    assert "random" in listed["planners"]
+    shown = json.loads(capsys.readouterr().out)
+    assert {"tiger", "tag", "light-dark-1.0"} <= {domain["name"].rstrip(" *") for domain in shown["domains"]}
+    assert "random" in shown["planners"]
     assert main(["list"]) == 0
     assert "rock-sample-11-11" in capsys.readouterr().out
 
@@ -256,10 +256,10 @@ def test_run_says_where_there_was_no_time_to_search(capsys: pytest.CaptureFixtur
 def test_run_ends_with_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "tiger", "random", "--episodes", "5", "--max-steps", "3", "--seed", "2", "--show", "--json"]) == 0
     captured = capsys.readouterr()
-    found = json.loads(captured.out.splitlines()[-1])
-    assert set(found) >= KEYS
-    assert (found["domain"], found["planner"], found["episodes"], found["failures"]) == ("tiger", "random", 5, 0)
-    assert found["steps_mean"] == 3.0
+    result = json.loads(captured.out.splitlines()[-1])
+    assert set(result) >= KEYS
+    assert (result["domain"], result["planner"], result["episodes"], result["failures"]) == ("tiger", "random", 5, 0)
+    assert result["steps_mean"] == 3.0
     assert "random on tiger" in captured.out
     assert "belief mean" in captured.out
     assert captured.err == ""
@@ -269,8 +269,8 @@ def test_equal_seeds_give_equal_results(capsys: pytest.CaptureFixture[str]) -> N
     results = []
     for mode in ("compiled", "interpreted"):
         assert main(f"run tiger random --episodes 3 --max-steps 4 --json --mode {mode}".split()) == 0
-        found = json.loads(capsys.readouterr().out.splitlines()[-1])
-        results.append((found["mean"], found["sem"], found["steps_mean"]))
+        result = json.loads(capsys.readouterr().out.splitlines()[-1])
+        results.append((result["mean"], result["sem"], result["steps_mean"]))
     assert results[0] == results[1]
 
 
@@ -278,15 +278,15 @@ def test_a_model_in_files_of_the_user(folder: Path) -> None:
     """Outside the package, with functions and constants of a second file, in a process of its own, from its folder."""
     done = airoas(*["run", "my_model.py:MyModel", "random", "--episodes", "10", "--seed", "0", "--json"], cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert (found["domain"], found["episodes"], found["failures"], found["steps_mean"]) == ("my_model.py:MyModel", 10, 0, 4.0)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["domain"], result["episodes"], result["failures"], result["steps_mean"]) == ("my_model.py:MyModel", 10, 0, 4.0)
 
 
 def test_a_model_that_raises_fails_its_episodes_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"run {folder}/raising.py:MyModel random --episodes 3 --json".split()) == 1
     captured = capsys.readouterr()
-    found = json.loads(captured.out.splitlines()[-1])
-    assert (found["episodes"], found["failures"], found["mean"]) == (0, 3, None)
+    result = json.loads(captured.out.splitlines()[-1])
+    assert (result["episodes"], result["failures"], result["mean"]) == (0, 3, None)
     assert captured.err.count("\n") == 1
     assert "seed 0 failed" in captured.err
     assert "ValueError: lost" in captured.err

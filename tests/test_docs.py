@@ -38,8 +38,8 @@ UNRUN = ELSEWHERE  # their commands take days, or files that are not there: only
 
 def blocks(text: str) -> Iterator[tuple[int, str, str]]:
     """Where a fenced block begins, its language, its content."""
-    for found in BLOCK.finditer(text):
-        yield found.start(2), found[1], found[2]
+    for result in BLOCK.finditer(text):
+        yield result.start(2), result[1], result[2]
 
 
 def run_python(page: str, text: str, folder: Path) -> Iterator[tuple[int, str]]:
@@ -68,13 +68,13 @@ def shown_after(text: str, start: int) -> tuple[int, int] | None:
 def newcomer(folder: Path) -> Iterator[Path]:
     """In a folder with the examples; what running them leaves in this process is undone."""
     shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
-    here, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
+    directory, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     try:
         yield folder
     finally:
-        os.chdir(here)
+        os.chdir(directory)
         sys.path[:] = path
         for name in set(sys.modules) - modules:
             if name.startswith("docs_") or str(folder) in str(getattr(sys.modules[name], "__file__", "")):
@@ -160,8 +160,8 @@ def test_every_public_name_is_in_the_reference():
 
 
 def test_every_parameter_of_a_domain_is_in_the_reference():
-    listed = dict(re.findall(r"^::: airoas\.domains\.(\w+)\n    options: .*members: \[(.*)\]", REFERENCE, re.MULTILINE))
-    assert listed == {name: ", ".join(getattr(domains, name)._fields) for name in domains.__all__}
+    documented = dict(re.findall(r"^::: airoas\.domains\.(\w+)\n    options: .*members: \[(.*)\]", REFERENCE, re.MULTILINE))
+    assert documented == {name: ", ".join(getattr(domains, name)._fields) for name in domains.__all__}
 
 
 def test_the_model_is_the_one_in_examples():

@@ -72,8 +72,8 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def ours(name: str) -> set[str]:
     """The modules of airoas that a module imports, without `airoas` itself."""
-    found = {full.removeprefix("airoas.") for full in imported(MODULES[name]) if full.startswith("airoas.")}
-    return {other for other in found if other in MODULES and not any(deeper.startswith(f"{other}.") for deeper in found & set(MODULES))}
+    result = {full.removeprefix("airoas.") for full in imported(MODULES[name]) if full.startswith("airoas.")}
+    return {other for other in result if other in MODULES and not any(deeper.startswith(f"{other}.") for deeper in result & set(MODULES))}
 
 
 def unit(name: str) -> str:

@@ -83,23 +83,23 @@ def words(out, rng):
         out[i] = rng.bits(63)
 
 
-@pytest.mark.parametrize("how", ["compiled", "interpreted"])
+@pytest.mark.parametrize("mode", ["compiled", "interpreted"])
 @pytest.mark.parametrize("word", [*REFERENCE, 2**64 - 1, 0x0123456789ABCDEF])
-def test_reference_words(word: int, how: str) -> None:
+def test_reference_words(word: int, mode: str) -> None:
     wanted = list(itertools.islice(splitmix64(word), 1000))
     assert tuple(wanted[: len(REFERENCE.get(word, ()))]) == REFERENCE.get(word, ())
     out = np.empty(len(wanted), np.int64)
-    with running(how):
+    with running(mode):
         words(out, Rng(word))
     assert out.tolist() == [x >> 1 for x in wanted]
 
 
 def test_mix64_is_the_finaliser() -> None:
-    state, found = 1234567, []
+    state, words = 1234567, []
     for _ in range(3):
         state = (state + 0x9E3779B97F4A7C15) % 2**64
-        found.append(rng_module.mix64(state))
-    assert tuple(found) == REFERENCE[1234567][:3]
+        words.append(rng_module.mix64(state))
+    assert tuple(words) == REFERENCE[1234567][:3]
 
 
 GOLDEN = {  # a change here changes every published result
@@ -137,11 +137,11 @@ def reseeded(out, seed, rng):
 def test_reseed_is_stream(seed: int) -> None:
     signed = (seed + 2**63) % 2**64 - 2**63  # what a kernel can take
     wanted = [[stream(seed, i - 1, j).uniform() for j in range(4)] for i in range(5)]
-    for how in ("compiled", "interpreted"):
+    for mode in ("compiled", "interpreted"):
         out = np.empty((5, 4))
-        with running(how):
+        with running(mode):
             reseeded(out, signed, stream(9))
-        assert out.tolist() == wanted, how
+        assert out.tolist() == wanted, mode
     rng = stream(1)
     rng.reseed(np.int64(7), np.int32(-1), np.uint8(3))
     assert repr(rng) == repr(stream(7, -1, 3))
@@ -159,9 +159,9 @@ def keys(out, seed, rng):
 def test_a_hashed_key_is_a_seed() -> None:
     """62 bits of the stream's own word: what hangs together by it is as unrelated to the rest as other streams are."""
     results = []
-    for how in ("compiled", "interpreted"):
+    for mode in ("compiled", "interpreted"):
         out = np.empty((500, 2), np.int64)
-        with running(how):
+        with running(mode):
             keys(out, 17, stream(0))
         results.append(out.tolist())
     assert results[0] == results[1]
@@ -223,16 +223,16 @@ def test_normal_by_bins() -> None:
     inside, beyond = np.zeros(BINS), np.zeros((2, 3 * FINE))
     histograms(inside, beyond, draws, stream(3, "normal"))
     edges = np.linspace(-TAIL, TAIL, BINS + 1)
-    shares = np.diff([normal_cdf(x) for x in edges])
+    probabilities = np.diff([normal_cdf(x) for x in edges])
     counts = np.concatenate((inside, beyond.sum(axis=1)))
-    assert chi_square_is_plausible(counts, np.concatenate((shares, [normal_cdf(-TAIL)] * 2)) * draws)
+    assert chi_square_is_plausible(counts, np.concatenate((probabilities, [normal_cdf(-TAIL)] * 2)) * draws)
     for side in beyond:
         assert side[:4].sum() > 0  # no gap at TAIL: 70 expected
         # 5000 draws each, in bins of 0.02 up to 0.8 beyond
         bins = np.append(side[: 8 * FINE // 10].reshape(-1, FINE // 50).sum(axis=1), side[8 * FINE // 10 :].sum())
         edges = TAIL + np.arange(len(bins)) / 50
-        shares = np.diff([1.0 - normal_cdf(-x) / normal_cdf(-TAIL) for x in edges] + [1.0])
-        assert chi_square_is_plausible(bins, shares * side.sum())
+        probabilities = np.diff([1.0 - normal_cdf(-x) / normal_cdf(-TAIL) for x in edges] + [1.0])
+        assert chi_square_is_plausible(bins, probabilities * side.sum())
         assert abs((side * (np.arange(len(side)) + 0.5)).sum() / side.sum() / FINE - TAIL_MEAN) < 5.0 * TAIL_MEAN / math.sqrt(side.sum())
 
 
@@ -262,8 +262,8 @@ def test_integer_is_unbiased() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 2**31])
 def test_integer_refuses(n: int) -> None:
-    for how in ("compiled", "interpreted"):
-        with running(how), pytest.raises(ValueError, match=r"rng\.integer"):
+    for mode in ("compiled", "interpreted"):
+        with running(mode), pytest.raises(ValueError, match=r"rng\.integer"):
             drawn("integer", stream(0), 1, n)
 
 
@@ -325,9 +325,9 @@ def mixed(out, rng):
 
 def test_compiled_is_interpreted() -> None:
     results = []
-    for how in ("compiled", "debug", "interpreted"):
+    for mode in ("compiled", "debug", "interpreted"):
         out, rng = np.empty(100_000), stream(8, "mixed")
-        with running(how):
+        with running(mode):
             mixed(out, rng)
         results.append((out.tobytes(), repr(rng)))
     assert results[0] == results[1] == results[2]
@@ -349,10 +349,10 @@ def test_a_local_copy_goes_on_from_the_same_place() -> None:
 
 def test_compiled_is_interpreted_in_the_tails() -> None:
     """A normal in 3900 lies beyond TAIL: find such places by compiled draws and repeat them in Python."""
-    rng, found = stream(10, "tails"), 0
-    while found < 20:
+    rng, tails = stream(10, "tails"), 0
+    while tails < 20:
         before = copy.copy(rng)
         block = drawn("normal", rng, 1)
         if abs(block[0]) > TAIL:
             assert before.normal() == block[0]
-            found += 1
+            tails += 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airoas.belief.particles import Particles
     from airoas.belief.tempering.anneal import anneal
     from airoas.belief.tempering.result import Annealed
-    from airoas.checker.check import Finding, Report, check
+    from airoas.checker.check import Diagnostic, Report, check
     from airoas.compiler.kernels import running
     from airoas.episode import Episode, simulate
     from airoas.errors import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "agent": ("Agent",),
@@ -46,7 +46,7 @@ _HOMES = {
     "belief.filters.recovery": ("ParticleDeprivationWarning",),
     "belief.filters.update": ("make_filter", "update"),
     "belief.particles": ("Particles",),
-    "checker.check": ("Finding", "Report", "check"),
+    "checker.check": ("Diagnostic", "Report", "check"),
     "compiler.kernels": ("running",),
     "episode": ("Episode", "simulate"),
     "errors": (
@@ -73,10 +73,10 @@ __all__ = [
     "BeliefError",
     "BootstrapFilter",
     "CompileError",
+    "Diagnostic",
     "Episode",
     "ExactFilter",
     "Filter",
-    "Finding",
     "ModelError",
     "OptionError",
     "ParticleDeprivationError",

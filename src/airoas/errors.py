@@ -10,7 +10,7 @@ from collections.abc import Iterable
 class AiroasError(Exception):
     """Base of every error raised on purpose; catch this one to catch them all.
 
-    `str(error)` reads "what is wrong: what to do", with the place in front where there is one.
+    `str(error)` reads "what is wrong: what to do", with where it stands in front, if that is known.
     """
 
     def __init__(self, problem: str, remedy: str, *, where: str = "") -> None:
@@ -20,8 +20,8 @@ class AiroasError(Exception):
         super().__init__(problem, remedy)
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        return f"{place}{self.problem}. {self.remedy[:1].upper()}{self.remedy[1:]}"
+        prefix = f"{self.where}: " if self.where else ""
+        return f"{prefix}{self.problem}. {self.remedy[:1].upper()}{self.remedy[1:]}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.problem, self.remedy, self.where)
@@ -88,7 +88,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{7,}(?:e[+-]?\d+)?")
 
 def rounded(text: str) -> str:
     """The text with at most six digits in its numbers."""
-    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
+    return _LONG_NUMBER.sub(lambda match: f"{float(match[0]):.6g}", text)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 PLAIN, GATED, NAN_RIGHT, INF_RIGHT, NAN_ALWAYS, NEVER = range(6)
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     x: float
     over: int
 
@@ -33,10 +33,10 @@ class Line(NamedTuple):
         return ("wait",)
 
     def initial(self, rng):
-        return Place(0.0, 0)
+        return Position(0.0, 0)
 
     def step(self, s, a, rng):
-        return Place(s.x + self.spread * rng.normal(), s.over), 0.0
+        return Position(s.x + self.spread * rng.normal(), s.over), 0.0
 
     def observe(self, s, a, rng):
         return Seen(s.x + self.sd * rng.normal(), PLAIN)
@@ -61,20 +61,20 @@ class Line(NamedTuple):
     def mutate(self, s, o, a, rng):
         """The distance to the reading times a random factor, to either side of it: far from symmetric."""
         side = 1.0 if rng.uniform() < 0.5 else -1.0
-        return Place(o.y + side * (s.x - o.y) * math.exp(0.7 * rng.normal()), s.over)
+        return Position(o.y + side * (s.x - o.y) * math.exp(0.7 * rng.normal()), s.over)
 
     def mutate_logratio(self, s2, s, o, a):
         before, after = abs(s.x - o.y), abs(s2.x - o.y)
         return math.log(after) - math.log(before) if before > 0.0 and after > 0.0 else 0.0
 
     def mutate_literal(self, s, o, a, rng):
-        return Place(s.x + math.sqrt(abs(s.x - o.y)) * rng.normal(), s.over)
+        return Position(s.x + math.sqrt(abs(s.x - o.y)) * rng.normal(), s.over)
 
     def move(self, s, parent, o, a, beta, rng):
         """A draw from pi_beta itself."""
         precision = 1.0 / (self.spread * self.spread) + beta / (self.sd * self.sd)
         mean = (parent.x / (self.spread * self.spread) + beta * o.y / (self.sd * self.sd)) / precision
-        return Place(mean + rng.normal() / math.sqrt(precision), s.over)
+        return Position(mean + rng.normal() / math.sqrt(precision), s.over)
 
 
 class Answer(NamedTuple):
@@ -91,7 +91,7 @@ def answer(sd, y, prior_sd=1.0):
 
 
 class Seat(NamedTuple):
-    place: int
+    number: int
 
 
 class Bit(NamedTuple):
@@ -114,27 +114,27 @@ class Ring(NamedTuple):
     def step(self, s, a, rng):
         u = rng.uniform()
         shift = 0 if u < 0.5 else (1 if u < 0.8 else 5)
-        return Seat((s.place + shift) % 6), 0.0
+        return Seat((s.number + shift) % 6), 0.0
 
     def observe(self, s, a, rng):
-        return Bit(s.place // 2 if rng.uniform() >= self.blind else rng.integer(3))
+        return Bit(s.number // 2 if rng.uniform() >= self.blind else rng.integer(3))
 
     def obs_logpdf(self, o, s, a):
-        p = self.blind / 3.0 + (1.0 - self.blind if o.code == s.place // 2 else 0.0)
+        p = self.blind / 3.0 + (1.0 - self.blind if o.code == s.number // 2 else 0.0)
         return math.log(p) if p > 0.0 else -math.inf
 
     def n_states(self):
         return 6
 
     def index(self, s):
-        return s.place
+        return s.number
 
     def state(self, i):
         return Seat(i)
 
     def successor(self, s, a, k):
         shift = 0 if k == 0 else (1 if k == 1 else 5)
-        return Seat((s.place + shift) % 6), 0.5 if k == 0 else (0.3 if k == 1 else 0.2)
+        return Seat((s.number + shift) % 6), 0.5 if k == 0 else (0.3 if k == 1 else 0.2)
 
     def exact_initial(self):
         return [[float(i)] for i in range(6)], [1.0 / 6.0] * 6

@@ -29,21 +29,21 @@ def around_zero(n, seed=0):
 @pytest.mark.parametrize("mode", ["corrected", "none"])
 def test_a_plain_update_is_returned_where_it_is_good_enough(mode):
     model, belief = Line(sd=3.0), Particles(np.zeros((50, 2)), weights=np.arange(1.0, 51.0))
-    found = anneal(model, belief, 0, Seen(0.5, PLAIN), airoas.stream(1), mode=mode, move="walk")
-    assert found.evaluations == 1
-    assert found.betas.tolist() == [0.0, 1.0]
-    assert found.acceptance.size == 0
-    assert found.move == ""
-    assert found.inefficiency[0] == found.inefficiency[1] == pytest.approx(found.belief.inefficiency)
-    logs = belief.log_weights + np.array([model.obs_logpdf(Seen(0.5, PLAIN), model.from_row("state", s), 0) for s in found.belief.states])
-    assert np.allclose(found.belief.log_weights, logs - np.log(np.exp(logs).sum()))
-    assert found.log_evidence == pytest.approx(np.log(np.exp(logs).sum()))
+    result = anneal(model, belief, 0, Seen(0.5, PLAIN), airoas.stream(1), mode=mode, move="walk")
+    assert result.evaluations == 1
+    assert result.betas.tolist() == [0.0, 1.0]
+    assert result.acceptance.size == 0
+    assert result.move == ""
+    assert result.inefficiency[0] == result.inefficiency[1] == pytest.approx(result.belief.inefficiency)
+    logs = belief.log_weights + np.array([model.obs_logpdf(Seen(0.5, PLAIN), model.from_row("state", s), 0) for s in result.belief.states])
+    assert np.allclose(result.belief.log_weights, logs - np.log(np.exp(logs).sum()))
+    assert result.log_evidence == pytest.approx(np.log(np.exp(logs).sum()))
 
 
 def test_none_never_anneals():
-    found = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(1), mode="none")
-    assert (found.evaluations, found.move, found.betas.tolist()) == (1, "", [0.0, 1.0])
-    assert found.inefficiency[0] > 2.0
+    result = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(1), mode="none")
+    assert (result.evaluations, result.move, result.betas.tolist()) == (1, "", [0.0, 1.0])
+    assert result.inefficiency[0] > 2.0
 
 
 # --- right answers at small N; tolerances of 5 standard errors and more, from the replicates of the laws ---
@@ -54,17 +54,17 @@ def test_every_move_finds_the_conjugate_posterior(move):
     """30 runs of N = 100: the mean's error over runs has a standard error of 0.02 posterior sd (0.1 for resimulate)."""
     truth = answer(0.01, 1.5)
     sweeps = 8 if move == "mutate" else 2  # this proposal keeps the distance to the reading in mind and mixes slowly
-    found = [anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(k, move), move=move, moves=sweeps) for k in range(30)]
-    errors = np.array([f.belief.mean()[0] - truth.mean for f in found]) / truth.sd
-    ratios = [f.belief.std()[0] / truth.sd for f in found]
-    evidence = np.array([f.log_evidence - truth.log_evidence for f in found])
+    result = [anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(k, move), move=move, moves=sweeps) for k in range(30)]
+    errors = np.array([f.belief.mean()[0] - truth.mean for f in result]) / truth.sd
+    ratios = [f.belief.std()[0] / truth.sd for f in result]
+    evidence = np.array([f.log_evidence - truth.log_evidence for f in result])
     slack = 5.0 if move == "resimulate" else 1.0
     assert abs(errors.mean()) < 0.12 * slack
     assert np.sqrt(np.square(errors).mean()) < 0.2 * slack
     assert np.median(ratios) == pytest.approx(1.0, abs=0.06 * slack)
     assert abs(evidence.mean()) < 0.4 * slack
-    assert {f.move for f in found} == {move}
-    for f in found:
+    assert {f.move for f in result} == {move}
+    for f in result:
         assert f.betas[0] == 0.0
         assert f.betas[-1] == 1.0
         assert (np.diff(f.betas) > 0.0).all()
@@ -78,10 +78,10 @@ def test_certain_dynamics_are_moved_by_their_ancestors():
     """The spread is all in the previous belief (sd 1 as drawn), and the smoothing keeps its mean and variance."""
     belief = around_zero(400)
     truth = answer(0.01, 1.5)
-    found = anneal(Line(spread=0.0), belief, 0, SHARP, airoas.stream(2), move="ancestors")
-    assert abs(found.belief.mean()[0] - truth.mean) < 0.5 * truth.sd
-    assert found.belief.std()[0] == pytest.approx(truth.sd, rel=0.25)
-    assert len(np.unique(found.belief.states[:, 0])) > 200
+    result = anneal(Line(spread=0.0), belief, 0, SHARP, airoas.stream(2), move="ancestors")
+    assert abs(result.belief.mean()[0] - truth.mean) < 0.5 * truth.sd
+    assert result.belief.std()[0] == pytest.approx(truth.sd, rel=0.25)
+    assert len(np.unique(result.belief.states[:, 0])) > 200
 
 
 def test_importance_sampling_without_resampling():
@@ -113,8 +113,8 @@ def test_an_early_stop_pays_the_rest(until):
 
 def test_temperatures_of_ones_own():
     own = (0.0, 1e-4, 1e-3, 0.01, 0.1, 1.0)
-    found = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=own, move="walk")
-    assert found.betas.tolist() == list(own)
+    result = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=own, move="walk")
+    assert result.betas.tolist() == list(own)
     stopped = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=own, until=0.05, move="walk")
     assert stopped.betas.tolist() == [0.0, 1e-4, 1e-3, 0.01, 1.0]
     nothing = anneal(Line(), at_zero(100), 0, SHARP, airoas.stream(0), schedule=(0.5, 1.0), until=0.2, move="walk")
@@ -125,17 +125,17 @@ def test_temperatures_of_ones_own():
 
 
 def test_a_temperature_reaches_the_target():
-    found = anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), target_inefficiency=4.0, move="walk")
+    result = anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), target_inefficiency=4.0, move="walk")
     coarse = anneal(Line(), at_zero(500), 0, SHARP, airoas.stream(0), target_inefficiency=20.0, move="walk")
-    assert len(found.betas) > len(coarse.betas)
+    assert len(result.betas) > len(coarse.betas)
 
 
 def test_the_papers_temperatures():
     printed = sigmoid_temperatures()
     assert printed[0] == pytest.approx(0.00675966, abs=5e-9)
     assert printed[-1] == pytest.approx(0.99330715, abs=5e-9)
-    found = anneal(Line(), at_zero(20), 0, SHARP, airoas.stream(0), schedule="sigmoid", move="walk")
-    assert (found.betas[0], found.betas[-1], len(found.betas)) == (0.0, 1.0, 100)
+    result = anneal(Line(), at_zero(20), 0, SHARP, airoas.stream(0), schedule="sigmoid", move="walk")
+    assert (result.betas[0], result.betas[-1], len(result.betas)) == (0.0, 1.0, 100)
 
 
 def test_gibbs_is_the_exact_update_of_a_finite_model():
@@ -144,13 +144,13 @@ def test_gibbs_is_the_exact_update_of_a_finite_model():
     prior = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 9.0]) / 18.0
     belief = Particles(np.repeat(np.arange(6.0), 6000 * 5 // 18)[:, None], weights=np.repeat(prior, 6000 * 5 // 18))
     exact = airoas.update(model, Particles(np.arange(6.0)[:, None], weights=prior), 0, Bit(1), airoas.stream(0), "exact")
-    found = anneal(model, belief, 0, Bit(1), airoas.stream(0))
-    assert found.move == "gibbs"
+    result = anneal(model, belief, 0, Bit(1), airoas.stream(0))
+    assert result.move == "gibbs"
     for state, p in zip(exact.states[:, 0], exact.weights, strict=True):
-        share = found.belief.weights[found.belief.states[:, 0] == state].sum()
-        assert abs(share - p) < 5.0 * math.sqrt(p * (1.0 - p) / 2000)
-    assert found.evaluations == 1 + 2 * 3 * len(found.acceptance)  # three successors
-    assert found.log_evidence == pytest.approx(math.log(exact_evidence(model, prior)), abs=0.05)
+        fraction = result.belief.weights[result.belief.states[:, 0] == state].sum()
+        assert abs(fraction - p) < 5.0 * math.sqrt(p * (1.0 - p) / 2000)
+    assert result.evaluations == 1 + 2 * 3 * len(result.acceptance)  # three successors
+    assert result.log_evidence == pytest.approx(math.log(exact_evidence(model, prior)), abs=0.05)
 
 
 def exact_evidence(model, prior):
@@ -168,18 +168,18 @@ def test_what_had_ended_counts_in_the_evidence_alone():
     states = np.column_stack([np.r_[np.zeros(n // 2), np.full(n // 2, 50.0)], np.r_[np.zeros(n // 2), np.ones(n // 2)]])
     truth = answer(0.01, 1.5)
     for move in ("walk", "ancestors"):
-        found = anneal(Line(), Particles(states), 0, SHARP, airoas.stream(0), move=move)
-        assert abs(found.belief.mean()[0] - truth.mean) < 0.3 * truth.sd
-        assert abs(found.log_evidence - truth.log_evidence - math.log(0.5)) < 0.5
-        assert (found.belief.states[:, 1] == 0.0).all()
+        result = anneal(Line(), Particles(states), 0, SHARP, airoas.stream(0), move=move)
+        assert abs(result.belief.mean()[0] - truth.mean) < 0.3 * truth.sd
+        assert abs(result.log_evidence - truth.log_evidence - math.log(0.5)) < 0.5
+        assert (result.belief.states[:, 1] == 0.0).all()
 
 
 def test_survivors_that_are_copies_of_one_part_again():
     """One particle in fifty starts near: after the first resampling the ancestors are few, and the walk must still move."""
     states = np.zeros((50, 2))
     states[0, 0] = 1.5
-    found = anneal(Line(spread=0.0), Particles(states), 0, SHARP, airoas.stream(3), move="ancestors")
-    assert len(np.unique(found.belief.states[:, 0])) > 10
+    result = anneal(Line(spread=0.0), Particles(states), 0, SHARP, airoas.stream(3), move="ancestors")
+    assert len(np.unique(result.belief.states[:, 0])) > 10
 
 
 # --- which move ---
@@ -300,17 +300,17 @@ def test_ten_thousand_random_calls_end_well():
         options = [{"move": "walk"}, {"move": "ancestors"}, {"move": "ancestors", "schedule": (0.1, 1.0)}, {"mode": "literal"}][call % 4]
         model = model_of[int(rng.integers(len(model_of)))]
         try:
-            found = anneal(model, Particles(states, log_weights=logs), 0, seen, airoas.stream(call), **options)
+            result = anneal(model, Particles(states, log_weights=logs), 0, seen, airoas.stream(call), **options)
         except (airoas.ParticleDeprivationError, airoas.ModelError) as error:
             ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
             assert isinstance(error, airoas.ParticleDeprivationError) or "Line." in error.where
             assert kind != PLAIN or isinstance(error, airoas.ParticleDeprivationError) or "step_logpdf" in error.where
             continue
         ended["belief"] = ended.get("belief", 0) + 1
-        assert not np.isnan(found.belief.states).any()
-        assert not np.isnan(found.belief.log_weights).any()
-        assert not math.isnan(found.log_evidence)
-        assert not np.isnan(found.betas).any()
+        assert not np.isnan(result.belief.states).any()
+        assert not np.isnan(result.belief.log_weights).any()
+        assert not math.isnan(result.log_evidence)
+        assert not np.isnan(result.betas).any()
         assert kind not in (NAN_ALWAYS, NEVER)
     assert min(ended.values()) > 500, ended
     assert set(ended) == {"belief", "ParticleDeprivationError", "ModelError"}
@@ -319,14 +319,14 @@ def test_ten_thousand_random_calls_end_well():
 # --- the same numbers everywhere ---
 
 
-def digest(found):
+def digest(result):
     return (
-        found.belief.states.tobytes(),
-        found.belief.log_weights.tobytes(),
-        found.log_evidence,
-        found.betas.tobytes(),
-        found.acceptance.tobytes(),
-        found.evaluations,
+        result.belief.states.tobytes(),
+        result.belief.log_weights.tobytes(),
+        result.log_evidence,
+        result.betas.tobytes(),
+        result.acceptance.tobytes(),
+        result.evaluations,
     )
 
 
@@ -335,22 +335,22 @@ def test_interpreted_and_compiled_agree_to_the_bit(move):
     model, belief, seen = (
         (Line(), around_zero(30), SHARP) if move != "gibbs" else (Ring(blind=0.0), Particles([[5.0], [1.0], [2.0]]), Bit(0))
     )
-    found = []
+    result = []
     for mode in ("interpreted", "compiled"):
         with running(mode):
-            found.append(digest(anneal(model, belief, 0, seen, airoas.stream(4), move=move, target_inefficiency=1.2)))
-    assert found[0] == found[1]
+            result.append(digest(anneal(model, belief, 0, seen, airoas.stream(4), move=move, target_inefficiency=1.2)))
+    assert result[0] == result[1]
 
 
 def test_what_cannot_be_does_not_become_possible():
     """A place uniform on [0, 1] that does not move, and readings of 1.2: the posterior leans against the wall."""
     model = Line(sd=0.1, spread=0.0)
-    places = np.random.default_rng(0).uniform(size=2000)
-    belief = Particles(np.column_stack([places, np.zeros(2000)]))
+    positions = np.random.default_rng(0).uniform(size=2000)
+    belief = Particles(np.column_stack([positions, np.zeros(2000)]))
     for k in range(4):
-        found = anneal(model, belief, 0, Seen(1.2, PLAIN), airoas.stream(k), move="ancestors")
-        belief = found.belief
-    assert found.move == "ancestors"
+        result = anneal(model, belief, 0, Seen(1.2, PLAIN), airoas.stream(k), move="ancestors")
+        belief = result.belief
+    assert result.move == "ancestors"
     assert belief.states[:, 0].max() < 1.01
     exact = np.linspace(0.0, 1.0, 100_001)
     weights = np.exp(-0.5 * 4 * np.square((exact - 1.2) / 0.1))

@@ -22,12 +22,12 @@ def literal(model, belief, seen, seed, **options):
 @pytest.mark.parametrize("weights", ["likelihood", "kept", "one"])
 def test_it_stops_after_one_or_two_of_its_hundred_temperatures(sd, target, weights):
     for seed in range(20):
-        found = literal(
+        result = literal(
             Line(sd=sd), Particles(np.zeros((200, 2))), Seen(1.5, PLAIN), seed, target_inefficiency=target, literal_weights=weights
         )
-        assert len(found.betas) in (2, 3)
-        assert found.betas[-1] == pytest.approx((FIRST, SECOND)[len(found.betas) - 2], abs=1e-8)
-        assert found.move == "literal"
+        assert len(result.betas) in (2, 3)
+        assert result.betas[-1] == pytest.approx((FIRST, SECOND)[len(result.betas) - 2], abs=1e-8)
+        assert result.move == "literal"
 
 
 @pytest.mark.parametrize(("weights", "low", "high"), [("likelihood", 5.5, 8.5), ("one", 10.0, 13.5)])
@@ -53,9 +53,9 @@ def test_parent_weights_are_dropped_unless_kept():
     states = np.column_stack([np.r_[np.full(n, -3.0), np.full(n, 3.0)], np.zeros(2 * n)])
     belief = Particles(states, weights=np.r_[np.full(n, 0.99), np.full(n, 0.01)])
     right = {
-        weights: float((found.belief.weights * (found.belief.states[:, 0] > 0.0)).sum())
+        weights: float((result.belief.weights * (result.belief.states[:, 0] > 0.0)).sum())
         for weights in ("likelihood", "kept")
-        for found in [literal(Line(sd=100.0), belief, Seen(0.0, PLAIN), 1, literal_weights=weights, target_inefficiency=50.0)]
+        for result in [literal(Line(sd=100.0), belief, Seen(0.0, PLAIN), 1, literal_weights=weights, target_inefficiency=50.0)]
     }
     assert right["likelihood"] == pytest.approx(0.5, abs=0.02)
     assert right["kept"] == pytest.approx(0.01, abs=0.005)
@@ -80,7 +80,7 @@ def test_on_tag_it_moves_the_opponent_only_where_particles_died():
     model = Tag()
     states = np.column_stack([np.full(290, 3.0), np.tile(np.arange(29.0), 10), np.zeros(290)])
     seen = model.observe(model.from_row("state", np.array([3.0, 20.0, 0.0])), 4, airoas.stream(0))
-    found = anneal(model, Particles(states), 4, seen, airoas.stream(0), mode="literal")
-    assert len(found.betas) == 2
-    assert found.inefficiency[0] == pytest.approx(290 / np.count_nonzero(found.belief.weights))
-    assert math.isfinite(found.log_evidence)
+    result = anneal(model, Particles(states), 4, seen, airoas.stream(0), mode="literal")
+    assert len(result.betas) == 2
+    assert result.inefficiency[0] == pytest.approx(290 / np.count_nonzero(result.belief.weights))
+    assert math.isfinite(result.log_evidence)

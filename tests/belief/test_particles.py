@@ -73,10 +73,10 @@ def test_saved_beliefs_come_back(tmp_path):
     assert (again.states == belief.states).all() and (again.log_weights == belief.log_weights).all()
 
 
-@pytest.mark.parametrize("content", [b"", b"not a belief", b"PK\x03\x04damaged"])
-def test_files_that_are_no_beliefs_are_refused(tmp_path, content):
+@pytest.mark.parametrize("raw", [b"", b"not a belief", b"PK\x03\x04damaged"])
+def test_files_that_are_no_beliefs_are_refused(tmp_path, raw):
     path = tmp_path / "belief.npz"
-    path.write_bytes(content)
+    path.write_bytes(raw)
     with pytest.raises(airoas.StoredDataError, match="belief"):
         Particles.load(path)
 

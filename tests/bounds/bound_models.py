@@ -13,15 +13,15 @@ import airoas
 
 @airoas.model
 class Random(NamedTuple):
-    """transitions [S, A, S], chances [S, A, O] of what is seen in the state arrived in, rewards [S, A]."""
+    """transitions [S, A, S], likelihoods [S, A, O] of what is observed in the state arrived in, rewards [S, A]."""
 
     transitions: np.ndarray
-    chances: np.ndarray
+    likelihoods: np.ndarray
     rewards: np.ndarray
     discount: float = 0.9
 
     def prepare(self):
-        return {"size": len(self.rewards), "cumulative": self.transitions.cumsum(axis=2), "seen": self.chances.cumsum(axis=2)}
+        return {"size": len(self.rewards), "cumulative": self.transitions.cumsum(axis=2), "seen": self.likelihoods.cumsum(axis=2)}
 
     def actions(self):
         return tuple(f"a{a}" for a in range(self.rewards.shape[1]))
@@ -37,12 +37,12 @@ class Random(NamedTuple):
 
     def observe(self, s, a, rng):
         u, k = rng.uniform(), 0
-        while k < self.chances.shape[2] - 1 and u >= self.seen[s[0], a, k]:
+        while k < self.likelihoods.shape[2] - 1 and u >= self.seen[s[0], a, k]:
             k += 1
         return (k,)
 
     def obs_logpdf(self, o, s, a):
-        p = self.chances[s[0], a, o[0]]
+        p = self.likelihoods[s[0], a, o[0]]
         return math.log(p) if p > 0.0 else -math.inf
 
     def n_states(self):
@@ -64,8 +64,8 @@ class Random(NamedTuple):
 def random_model(seed: int, states: int = 3, actions: int = 2, observations: int = 2) -> Any:
     draw = np.random.default_rng(seed)
     transitions = draw.dirichlet(np.full(states, 0.7), (states, actions))
-    chances = draw.dirichlet(np.full(observations, 0.7), (states, actions))
-    return Random(transitions, chances, draw.normal(size=(states, actions)))
+    likelihoods = draw.dirichlet(np.full(observations, 0.7), (states, actions))
+    return Random(transitions, likelihoods, draw.normal(size=(states, actions)))
 
 
 def values_to_horizon(model: Any, belief: np.ndarray, horizon: int) -> float:
@@ -76,8 +76,8 @@ def values_to_horizon(model: Any, belief: np.ndarray, horizon: int) -> float:
     for a in range(model.n_actions):
         after = belief @ model.transitions[:, a]
         value = belief @ model.rewards[:, a]
-        for o in range(model.chances.shape[2]):
-            joint = after * model.chances[:, a, o]
+        for o in range(model.likelihoods.shape[2]):
+            joint = after * model.likelihoods[:, a, o]
             if joint.sum() > 0.0:
                 value += model.discount * joint.sum() * values_to_horizon(model, joint / joint.sum(), horizon - 1)
         best = max(best, value)

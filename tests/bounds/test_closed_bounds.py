@@ -14,15 +14,15 @@ from airoas.compiler.kernels import interpreted, kernel
 from airoas.domains import LightDark, RockSample
 from airoas.domains.light_dark import State as Line
 from airoas.domains.light_dark_2d import HALF_WIDTH, SAME, STOP, LightDark2D, home
-from airoas.domains.light_dark_2d import State as Place
+from airoas.domains.light_dark_2d import State as Position
 from airoas.domains.rock_sample import State as Rover
 
 
 def numbers(model, s, bounds=None):
     """Plans' values and upper values of a state."""
     bounds = bounds or find_bounds(model)
-    found = bounds.values(model, [s])[0]
-    return found[: len(bounds.first_actions)], found[len(bounds.first_actions) :]
+    result = bounds.values(model, [s])[0]
+    return result[: len(bounds.first_actions)], result[len(bounds.first_actions) :]
 
 
 @kernel
@@ -88,7 +88,7 @@ def test_light_dark_2d_plans_earn_at_least_what_they_say(k):
     model = LightDark2D()
     closeness = []
     for x, y in ((0.4, 0.4), (0.3, 0.05), (-0.2, 0.0), (0.0, -0.45), (0.13, -0.12), (2.0, 1.0)):
-        stated = numbers(model, Place(x, y, 0))[0][k]
+        stated = numbers(model, Position(x, y, 0))[0][k]
         returns = np.zeros(4000)
         followed(model, np.array([[x, y, 0.0]]), k, 60, 4000, returns, airoas.stream(1, k))
         assert stated <= returns.mean() + 6.0 * returns.std() / math.sqrt(4000.0) + 1e-9
@@ -98,7 +98,7 @@ def test_light_dark_2d_plans_earn_at_least_what_they_say(k):
 
 def looked(model, x, y, way, rng):
     """The return of the plan that goes east (way = 1) or west (-1) to the light, looks, and goes home."""
-    s, t = Place(x, y, 0), 0
+    s, t = Position(x, y, 0), 0
 
     def act(a):
         nonlocal s, t
@@ -133,7 +133,7 @@ def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way, noise):
     model = interpreted(LightDark2D(**noise))
     draw, closeness, many = np.random.default_rng(way + 1), [], 8 if noise else 24
     for x, y in zip(5.0 - way * draw.uniform(0.2, 8.0, many), draw.uniform(-5.0, 7.0, many), strict=True):
-        stated = numbers(LightDark2D(**noise), Place(x, y, 0))[0][26 if way > 0 else 27]
+        stated = numbers(LightDark2D(**noise), Position(x, y, 0))[0][26 if way > 0 else 27]
         rng = airoas.stream(2, way, len(closeness))
         returns = np.array([looked(model, x, y, way, rng) for _ in range(400)])
         assert stated <= returns.mean() + 5.0 * returns.std(ddof=1) / 20.0
@@ -152,22 +152,22 @@ def test_light_dark_2d_action_bounds_are_above_a_fine_grid_of_their_own_equation
     nodes, weights = np.polynomial.hermite_e.hermegauss(9)
     weights = weights / weights.sum()
     moves = [(0, 1), (1, 0), (0, -1), (-1, 0), (0, 0.2), (0.2, 0), (0, -0.2), (-0.2, 0)]
-    places = np.vstack((draw.uniform(-6.0, 8.0, (150, 2)), draw.uniform(-0.6, 0.6, (150, 2)), draw.uniform(-1.4, 1.4, (100, 2))))
+    positions = np.vstack((draw.uniform(-6.0, 8.0, (150, 2)), draw.uniform(-0.6, 0.6, (150, 2)), draw.uniform(-1.4, 1.4, (100, 2))))
 
     def highest(points):
         states = np.column_stack((points, np.zeros(len(points))))
         plans = len(bounds.first_actions)
         return bounds.values(model, states)[:, plans:]
 
-    stated = highest(places)
+    stated = highest(positions)
     for a, move in enumerate(moves):
-        total = np.zeros(len(places))
+        total = np.zeros(len(positions))
         for u, wu in zip(nodes, weights, strict=True):
             for v, wv in zip(nodes, weights, strict=True):
-                total += wu * wv * highest(places + move + model.move_noise * np.array([u, v])).max(axis=1)
+                total += wu * wv * highest(positions + move + model.move_noise * np.array([u, v])).max(axis=1)
         assert (model.discount * total <= stated[:, a] + 1e-9).all()
-    assert (stated.max(axis=1) >= 10.0 * model.discount ** (np.abs(places).sum(axis=1) + 2.0)).all()
-    assert np.median(stated.max(axis=1) - 10.0 * model.discount ** np.maximum(0, np.ceil(np.abs(places).sum(axis=1) - 0.25))) < 1.0
+    assert (stated.max(axis=1) >= 10.0 * model.discount ** (np.abs(positions).sum(axis=1) + 2.0)).all()
+    assert np.median(stated.max(axis=1) - 10.0 * model.discount ** np.maximum(0, np.ceil(np.abs(positions).sum(axis=1) - 0.25))) < 1.0
 
 
 @pytest.mark.parametrize("despot", [False, True])

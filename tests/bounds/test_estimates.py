@@ -43,9 +43,9 @@ def test_a_forest_finds_what_counts_and_stays_within_what_it_saw():
     leaves = np.zeros((8000, TREES), np.int64)
     find_leaves(forest, states, leaves)
     learn(forest, leaves, seen, np.zeros(len(forest.cut)))
-    found = np.zeros((2000, TREES), np.int64)
-    find_leaves(forest, others, found)
-    values = forest.values[found, 0].sum(axis=1)
+    result = np.zeros((2000, TREES), np.int64)
+    find_leaves(forest, others, result)
+    values = forest.values[result, 0].sum(axis=1)
     assert np.mean((values - unseen[:, 0]) ** 2) < 0.03 * unseen.var()
     assert seen.min() <= values.min() and values.max() <= seen.max()
     counts = np.bincount(leaves[:, 0])
@@ -95,8 +95,8 @@ def test_rollouts_are_learned_and_estimated():
         runs = simulated._returns(
             model, np.array([[y, 0.0]]).repeat(4000, axis=0), [(simulated.POLICY, 0, simulated.POLICY)], airoas.stream(1)
         )
-        found = evaluated(model, bounds, np.array([[y, 0.0]]))[0][0, 0]
-        assert runs.mean() - 6.0 < found < runs.mean() + 4.0 * runs.std() / np.sqrt(4000)
+        result = evaluated(model, bounds, np.array([[y, 0.0]]))[0][0, 0]
+        assert runs.mean() - 6.0 < result < runs.mean() + 4.0 * runs.std() / np.sqrt(4000)
 
 
 def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
@@ -104,7 +104,7 @@ def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: None)
     belief = Particles.sample(Wide(), 10, airoas.stream(3))
     compiled = find_bounds(Wide()).at(Wide(), belief)
-    monkeypatch.setattr(find, "_found", {})
+    monkeypatch.setattr(find, "_cached", {})
     with airoas.running("interpreted"):
         assert find_bounds(Wide()).at(Wide(), belief) == compiled
         arrays = simulated.estimate(Wide(), lambda _: None)

@@ -55,7 +55,7 @@ def test_a_few_seconds_are_enough_for_every_domain():
         model = find_domain(name)(0)
         if model.n_actions:
             find_bounds(model)
-    find._found.clear()
+    find._cached.clear()
     for name in DOMAINS:
         model = find_domain(name)(0)
         if model.n_actions:
@@ -97,7 +97,7 @@ def test_what_is_refused_is_named_with_a_remedy(model, spec, words):
     assert words in str(error.value)
 
 
-def test_it_is_found_once_per_model_content():
+def test_bounds_are_found_once_per_fingerprint():
     assert find_bounds(Tiger()) is find_bounds(Tiger())
     assert find_bounds(Tiger()) is not find_bounds(Tiger(accuracy=0.9))
     assert find_bounds(Tiger(), ("blind", "qmdp")) is find_bounds(Tiger(), ["blind", "qmdp"])
@@ -107,8 +107,8 @@ def test_it_is_found_once_per_model_content():
 def folder(tmp_path, monkeypatch):
     """An empty cache of bounds, in which everything is worth keeping."""
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
-    monkeypatch.setattr(store, "WORTH_KEEPING", -1.0)
-    monkeypatch.setattr(find, "_found", {})
+    monkeypatch.setattr(store, "LEAST_SECONDS", -1.0)
+    monkeypatch.setattr(find, "_cached", {})
     return tmp_path
 
 
@@ -119,7 +119,7 @@ def test_stored_bounds_are_loaded_and_damaged_ones_computed_again(folder, monkey
     assert len(files) == 3  # the lower bound, all the plans that it was chosen from, the upper bound
     computed = []
     monkeypatch.setattr(find, "enumerate_model", lambda m: computed.append(m) or airoas.bounds.enumerate_model(m))
-    find._found.clear()
+    find._cached.clear()
     again = find_bounds(model)
     assert not computed
     assert np.array_equal(again.values(model, [[0.0], [1.0], [2.0]]), bounds.values(model, [[0.0], [1.0], [2.0]])) and (
@@ -128,28 +128,28 @@ def test_stored_bounds_are_loaded_and_damaged_ones_computed_again(folder, monkey
     ) == (bounds.lower, bounds.upper)
     for file in files:
         file.write_bytes(file.read_bytes()[:-7] + b"another")
-    find._found.clear()
+    find._cached.clear()
     assert np.array_equal(find_bounds(model).values(model, every), bounds.values(model, every))
     assert computed == [model]
     assert len(sorted(folder.glob("bounds-*.npz"))) == 3  # the damaged ones were removed and written anew
-    find._found.clear()
+    find._cached.clear()
     find_bounds(random_model(4))
     assert len(computed) == 2  # another model finds nothing
 
 
 def test_a_grid_is_stored_too(folder, monkeypatch):
     first = find_bounds(Plain())
-    find._found.clear()
-    monkeypatch.setattr(find.fitted, "estimate", lambda *_: pytest.fail("it is on disk"))
+    find._cached.clear()
+    monkeypatch.setattr(find.fitted, "estimate_values", lambda *_: pytest.fail("it is on disk"))
     belief = Particles.sample(Plain(), 50, airoas.stream(0))
     assert find_bounds(Plain()).at(Plain(), belief) == first.at(Plain(), belief)
 
 
 def test_quick_work_is_not_stored_and_the_oldest_goes_first(folder, monkeypatch):
-    monkeypatch.setattr(store, "WORTH_KEEPING", 1e9)
+    monkeypatch.setattr(store, "LEAST_SECONDS", 1e9)
     find_bounds(random_model(5))
     assert not list(folder.glob("bounds-*.npz"))
-    monkeypatch.setattr(store, "WORTH_KEEPING", -1.0)
+    monkeypatch.setattr(store, "LEAST_SECONDS", -1.0)
     monkeypatch.setattr(store, "_KEEP_BYTES", 1)
     find_bounds(random_model(6))
     assert len(list(folder.glob("bounds-*.npz"))) == 0

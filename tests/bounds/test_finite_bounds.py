@@ -7,7 +7,7 @@ from bound_models import Ladder, corners_and_centre, random_model, values_to_hor
 import airoas
 from airoas import Particles
 from airoas.bounds import ILLEGAL, blind_values, enumerate_model, fib_q_values, find_bounds, mdp_q_values
-from airoas.bounds.finite.enumeration import observation_chances
+from airoas.bounds.finite.enumeration import observation_probabilities
 from airoas.domains import LaserTag, Tag, Tiger
 
 SEEDS = range(10)
@@ -48,7 +48,7 @@ def test_fib_is_worth_something():
 def test_fib_satisfies_its_equation(seed):
     model = random_model(seed)
     q = fib_q_values(model, tolerance=1e-12)
-    joint = model.transitions[:, :, :, None] * model.chances.transpose(1, 0, 2)[None]  # [s, a, s2, o]
+    joint = model.transitions[:, :, :, None] * model.likelihoods.transpose(1, 0, 2)[None]  # [s, a, s2, o]
     expected = model.rewards + model.discount * np.einsum("saxo,xb->saob", joint, q).max(axis=3).sum(axis=2)
     assert q == pytest.approx(expected, abs=1e-10)
 
@@ -69,15 +69,15 @@ def test_observations_never_met_count_as_showing_the_state(monkeypatch):
     """Without any observation left FIB is QMDP; with all, it is lower."""
     model = Tag()
     table = enumerate_model(model)
-    chances = observation_chances(model, table)
-    assert chances.shape == (842, 5, 30)
-    assert chances[~table.terminal].sum(axis=2) == pytest.approx(1.0)
-    assert observation_chances(LaserTag(), enumerate_model(LaserTag())) is None
+    likelihoods = observation_probabilities(model, table)
+    assert likelihoods.shape == (842, 5, 30)
+    assert likelihoods[~table.terminal].sum(axis=2) == pytest.approx(1.0)
+    assert observation_probabilities(LaserTag(), enumerate_model(LaserTag())) is None
     full, q = fib_q_values(model, table=table), mdp_q_values(model, table=table)
     assert (full <= q + 1e-12).all() and full.mean() < q.mean() - 0.1
-    monkeypatch.setattr("airoas.bounds.finite.values.observation_chances", lambda *_: np.zeros_like(chances))
+    monkeypatch.setattr("airoas.bounds.finite.values.observation_probabilities", lambda *_: np.zeros_like(likelihoods))
     assert fib_q_values(model, table=table) == pytest.approx(q, abs=1e-8)
-    monkeypatch.setattr("airoas.bounds.finite.values.observation_chances", lambda *_: np.ascontiguousarray(chances[:, :, :15]))
+    monkeypatch.setattr("airoas.bounds.finite.values.observation_probabilities", lambda *_: np.ascontiguousarray(likelihoods[:, :, :15]))
     some = fib_q_values(model, table=table)
     assert (full <= some + 1e-8).all() and (some <= q + 1e-8).all() and full.mean() + 0.01 < some.mean() < q.mean() - 0.01
 

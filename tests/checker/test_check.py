@@ -41,15 +41,15 @@ def test_broken_model_is_named_at_its_line_with_a_remedy(file: Path, capsys: pyt
     assert captured.err == ""
     assert report["model"] == "Broken"
     assert not report["ok"]
-    first = report["findings"][0]
+    first = report["diagnostics"][0]
     assert first["level"] == "error"
     assert re.match(rf"{re.escape(f'{where} ({file}, line {line}')}[:)]", first["where"])
     assert words in f"{first['problem']}. {first['remedy'][:1].upper()}{first['remedy'][1:]}"
     assert len(first["remedy"]) > 10
-    for finding in report["findings"]:
-        text = f"{finding['where'].partition(': `')[0]} {finding['problem']} {finding['remedy']}"
+    for diagnostic in report["diagnostics"]:
+        text = f"{diagnostic['where'].partition(': `')[0]} {diagnostic['problem']} {diagnostic['remedy']}"
         assert not JARGON.search(text), text
-        assert len(finding["problem"]) < 500
+        assert len(diagnostic["problem"]) < 500
 
 
 def test_there_are_many_kinds_of_broken_models() -> None:
@@ -65,9 +65,9 @@ def test_broken_model_in_a_process_of_its_own(name: str) -> None:
     where, words, line = expected(folder / f"{name}.py")
     assert done.returncode == 1
     assert done.stderr == ""
-    finding, summary = done.stdout.splitlines()
-    assert finding.startswith(f"error: {where} ({name}.py, line {line}")
-    assert words in finding
+    diagnostic, summary = done.stdout.splitlines()
+    assert diagnostic.startswith(f"error: {where} ({name}.py, line {line}")
+    assert words in diagnostic
     assert summary == "Broken: 1 error."
 
 
@@ -264,14 +264,14 @@ def check_text(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> t
 
 
 @pytest.mark.parametrize("text", [CONTINUOUS, FINITE], ids=["continuous", "finite"])
-def test_correct_model_has_no_findings(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_text(text, tmp_path, capsys) == (0, {"model": "Good", "ok": True, "findings": []})
+def test_correct_model_has_no_diagnostics(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_text(text, tmp_path, capsys) == (0, {"model": "Good", "ok": True, "diagnostics": []})
 
 
 def test_correct_model_with_helpers_in_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "helpers_of_check.py").write_text(HELPERS)
     code, report = check_text(WITH_HELPERS.format(module="helpers_of_check"), tmp_path, capsys)
-    assert (code, report["findings"]) == (0, [])
+    assert (code, report["diagnostics"]) == (0, [])
 
 
 def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -279,19 +279,19 @@ def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixt
     text = text.replace("-0.5 * z * z - self.log_scale", "-0.5 * z**2 - np.log(np.exp(self.log_scale)) + 0.0 * math.hypot(z, z)")
     code, report = check_text(text, tmp_path, capsys)
     line = 1 + next(i for i, row in enumerate(text.splitlines()) if "np.exp" in row)
-    inexact = [finding for finding in report["findings"] if "may differ in the last bit" in finding["problem"]]
+    inexact = [diagnostic for diagnostic in report["diagnostics"] if "may differ in the last bit" in diagnostic["problem"]]
     assert code == 0
     assert report["ok"]
-    assert {finding["level"] for finding in inexact} == {"note"}
-    instead = {finding["problem"].split(" may ")[0]: finding["remedy"].split(" where ")[0] for finding in inexact}
+    assert {diagnostic["level"] for diagnostic in inexact} == {"note"}
+    instead = {diagnostic["problem"].split(" may ")[0]: diagnostic["remedy"].split(" where ")[0] for diagnostic in inexact}
     assert instead == {
         "`** 2`": "write `x * x` for `x ** 2`",
         "`numpy.exp`": "write `math.exp`",
         "`numpy.log`": "write `math.log`",
         "`math.hypot`": "write `math.sqrt(x * x + y * y)`",
     }
-    for finding in inexact:
-        assert f"Good.obs_logpdf ({tmp_path / 'model.py'}, line {line})" == finding["where"]
+    for diagnostic in inexact:
+        assert f"Good.obs_logpdf ({tmp_path / 'model.py'}, line {line})" == diagnostic["where"]
 
 
 DRAWING = {
@@ -306,16 +306,16 @@ def test_pictures_and_text_are_tried(name: str, tmp_path: Path, capsys: pytest.C
     method, body, remedy = DRAWING[name]
     code, report = check_text(f"{CONTINUOUS}\n    def {method}:\n        {body}\n", tmp_path, capsys)
     assert code == 1
-    (found,) = report["findings"]
-    assert found["where"].startswith(f"Good.{method[:4]} (")
-    assert "AttributeError" in found["problem"]
-    assert remedy in found["remedy"]
+    (result,) = report["diagnostics"]
+    assert result["where"].startswith(f"Good.{method[:4]} (")
+    assert "AttributeError" in result["problem"]
+    assert remedy in result["remedy"]
 
 
 def test_wrong_expected_reward_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, report = check_text(FINITE.replace("return 0.0 if s.cell == 3 else -1.0", "return -2.0"), tmp_path, capsys)
     assert code == 0
-    assert [finding["where"].split()[0] for finding in report["findings"]] == ["Good.reward"]
+    assert [diagnostic["where"].split()[0] for diagnostic in report["diagnostics"]] == ["Good.reward"]
 
 
 PLANS = """
@@ -330,14 +330,14 @@ PLANS = """
 """
 
 
-@pytest.mark.parametrize(("action", "warned"), [("0", ["Good.plan_values"]), ("0 if t == 0 else -1", [])], ids=["blind", "by sight"])
-def test_what_a_plan_earns_is_compared_unless_it_goes_by_sight(
+@pytest.mark.parametrize(("action", "warned"), [("0", ["Good.plan_values"]), ("0 if t == 0 else -1", [])], ids=["open-loop", "closed-loop"])
+def test_what_a_plan_earns_is_compared_unless_it_is_closed_loop(
     action: str, warned: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Left for ever earns -10. Left, and then by what is seen, may well earn -8: the check cannot know."""
     code, report = check_text(CONTINUOUS + PLANS.format(action=action), tmp_path, capsys)
     assert code == 0
-    assert [finding["where"].split()[0] for finding in report["findings"]] == warned
+    assert [diagnostic["where"].split()[0] for diagnostic in report["diagnostics"]] == warned
 
 
 def test_check_says_what_it_does_and_stops_at_the_first_stage_with_errors() -> None:

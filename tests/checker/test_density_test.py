@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airoas.checker import density_test
-from airoas.checker.density_test import Pair, disagreement
+from airoas.checker.density_test import Claim, disagreement
 from airoas.rng import Rng, stream
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -141,7 +141,7 @@ DISAGREE: dict[str, tuple[Callable, Callable, str]] = {
 @pytest.fixture
 def seed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def set_seed(k: int) -> None:
-        monkeypatch.setattr(density_test, "stream", lambda place, key: stream(1000 * k + place, key))
+        monkeypatch.setattr(density_test, "stream", lambda site, key: stream(1000 * k + site, key))
 
     return set_seed
 
@@ -151,31 +151,31 @@ def test_a_simulator_follows_its_own_density(name: str, seed: Callable[[int], No
     draw, density = AGREE[name]
     for k in range(3):
         seed(k)
-        assert disagreement([Pair(draw, density)] * 2) is None
+        assert disagreement([Claim(draw, density)] * 2) is None
 
 
 @pytest.mark.parametrize("name", DISAGREE)
 def test_small_mistakes_are_found_and_told(name: str) -> None:
     draw, density, words = DISAGREE[name]
-    found = disagreement([Pair(draw, density)] * 4)
-    assert found is not None
-    assert words in found[1]
+    result = disagreement([Claim(draw, density)] * 4)
+    assert result is not None
+    assert words in result[1]
 
 
 def test_the_place_that_disagrees_is_named() -> None:
-    good, bad = Pair(normal, lambda o: log_normal(o[0])), Pair(normal, lambda o: log_normal(o[0], 0.5))
+    good, bad = Claim(normal, lambda o: log_normal(o[0])), Claim(normal, lambda o: log_normal(o[0], 0.5))
     assert disagreement([good, good, bad, good], ["y"]) is not None
-    place, words = disagreement([good, good, bad, good], ["y"]) or (0, "")
-    assert place == 2
+    site, words = disagreement([good, good, bad, good], ["y"]) or (0, "")
+    assert site == 2
     assert words.startswith("`y` has mean ")
 
 
 def test_a_density_that_ignores_its_support_is_found_where_other_places_draw() -> None:
     """Uniform about the place, but the density says 1 everywhere: a filter would learn nothing."""
-    pairs = [Pair(lambda r, k=k: (k + r.uniform(),), lambda o: 0.0) for k in range(3)]
-    found = disagreement(pairs)
-    assert found is not None
-    assert "adds up to about" in found[1]
+    claims = [Claim(lambda r, k=k: (k + r.uniform(),), lambda o: 0.0) for k in range(3)]
+    result = disagreement(claims)
+    assert result is not None
+    assert "adds up to about" in result[1]
 
 
 def test_components_that_determine_one_another_are_left_alone() -> None:
@@ -183,28 +183,28 @@ def test_components_that_determine_one_another_are_left_alone() -> None:
         x = rng.normal()
         return x, 2.0 * x
 
-    assert disagreement([Pair(draw, lambda o: log_normal(o[0]) if o[1] == 2.0 * o[0] else -math.inf)]) is None
+    assert disagreement([Claim(draw, lambda o: log_normal(o[0]) if o[1] == 2.0 * o[0] else -math.inf)]) is None
 
 
 def scores(draw: Callable, density: Callable, seeds: range, seed: Callable[[int], None]) -> Iterator[float]:
     for k in seeds:
         seed(k)
-        side = density_test._Side(Pair(draw, density), 0, ())
+        side = density_test._Side(Claim(draw, density), 0, ())
         side.compare(side.fitted_to.min(axis=0), side.fitted_to.max(axis=0))
         yield from (gap.value / math.sqrt(gap.variance) for gap in side.gaps.values() if gap.variance > 1e-16)
 
 
 def test_errors_are_as_large_as_stated(seed: Callable[[int], None]) -> None:
-    found = np.array(list(scores(*AGREE["two peaks"], range(30), seed)) + list(scores(*AGREE["poisson"], range(15), seed)))
-    assert 0.8 < found.std() < 1.2
-    assert abs(found).max() < 5.0
+    result = np.array(list(scores(*AGREE["two peaks"], range(30), seed)) + list(scores(*AGREE["poisson"], range(15), seed)))
+    assert 0.8 < result.std() < 1.2
+    assert abs(result).max() < 5.0
 
 
 @pytest.mark.law
 @pytest.mark.parametrize("name", [name for name in AGREE if name != "certain"])
 def test_errors_are_as_large_as_stated_everywhere(name: str, seed: Callable[[int], None]) -> None:
-    found = np.array(list(scores(*AGREE[name], range(100, 150), seed)))
-    assert 0.75 < found.std() < 1.3  # rare values make some of them skewed
+    result = np.array(list(scores(*AGREE[name], range(100, 150), seed)))
+    assert 0.75 < result.std() < 1.3  # rare values make some of them skewed
 
 
 @pytest.mark.law
@@ -215,6 +215,6 @@ def test_false_alarms_are_no_more_than_stated(monkeypatch: pytest.MonkeyPatch, s
     for draw, density in AGREE.values():
         for k in range(20):
             seed(500 + k)
-            alarms += disagreement([Pair(draw, density)]) is not None
+            alarms += disagreement([Claim(draw, density)]) is not None
             total += 1
     assert alarms <= 0.05 * total

@@ -94,17 +94,17 @@ for number, cell in enumerate(cells):
 class Project:
     """A folder with a model, its helpers and a cache, in which scripts run as processes of their own."""
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.cache = place, place / "cache"
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.cache = directory, directory / "cache"
         for name, source in {"counting": MODEL, "tuning": TUNING, "deeper": DEEPER, "reporting": RUN}.items():
-            (place / f"{name}.py").write_text(source)
+            (directory / f"{name}.py").write_text(source)
 
     def start(self, script: str = BY_IMPORT, **environment: str) -> subprocess.Popen[str]:
-        (self.place / f"main_{hashlib.sha256(script.encode()).hexdigest()[:8]}.py").write_text(script)
-        path = next(self.place.glob(f"main_{hashlib.sha256(script.encode()).hexdigest()[:8]}.py"))
+        (self.directory / f"main_{hashlib.sha256(script.encode()).hexdigest()[:8]}.py").write_text(script)
+        path = next(self.directory.glob(f"main_{hashlib.sha256(script.encode()).hexdigest()[:8]}.py"))
         variables = {**os.environ, "AIROAS_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1", **environment}
         return subprocess.Popen(
-            [sys.executable, path.name], cwd=self.place, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, path.name], cwd=self.directory, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
 
     def run(self, script: str = BY_IMPORT, **environment: str) -> dict[str, Any]:
@@ -114,8 +114,8 @@ class Project:
     def result(process: subprocess.Popen[str]) -> dict[str, Any]:
         out, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-        found: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return found
+        output: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return output
 
     def kernels(self) -> list[Path]:
         return sorted(self.cache.glob("rewards-*.kernel"))
@@ -136,12 +136,12 @@ def test_a_second_process_loads_until_a_helper_changes(project: Project) -> None
     assert project.run() == {"rewards": numbers, **MISS}
     for script in (BY_IMPORT, BY_PATH, IN_MAIN, NOTEBOOK):
         assert project.run(script) == {"rewards": numbers, **HIT}
-    (project.place / "deeper.py").write_text("OFFSET = 1.5\n")
+    (project.directory / "deeper.py").write_text("OFFSET = 1.5\n")
     assert project.run(BY_PATH) == {"rewards": [2.5, 4.5, 6.5], **MISS}
-    (project.place / "tuning.py").write_text(TUNING.replace("2.0", "3.0"))
+    (project.directory / "tuning.py").write_text(TUNING.replace("2.0", "3.0"))
     assert project.run(IN_MAIN) == {"rewards": [2.5, 5.5, 8.5], **MISS}
     for name in ("deeper", "tuning", "counting"):  # new times, a comment, the old content
-        (project.place / f"{name}.py").write_text({"deeper": DEEPER, "tuning": TUNING, "counting": MODEL}[name] + "\n# a comment\n")
+        (project.directory / f"{name}.py").write_text({"deeper": DEEPER, "tuning": TUNING, "counting": MODEL}[name] + "\n# a comment\n")
     assert project.run(NOTEBOOK) == {"rewards": numbers, **HIT}
     assert len(project.kernels()) == 3
     assert all(path.stat().st_mode & 0o077 == 0 for path in project.cache.iterdir())
@@ -151,8 +151,8 @@ def test_a_second_process_loads_until_a_helper_changes(project: Project) -> None
 def test_processes_that_compile_at_once(project: Project) -> None:
     processes = [project.start(script) for script in (BY_IMPORT, BY_PATH, IN_MAIN)]
     for process in processes:
-        found = project.result(process)
-        assert found["rewards"] == [1.5, 3.5, 5.5] and found["said"] == []
+        output = project.result(process)
+        assert output["rewards"] == [1.5, 3.5, 5.5] and output["said"] == []
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **HIT}
     assert not list(project.cache.glob(".tmp-*"))
 
@@ -177,7 +177,7 @@ def test_damaged_files_are_discarded(project: Project) -> None:
         assert cache.read(path) is None and not path.exists()
     path.write_bytes(whole[:32] + bomb)
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **MISS}
-    assert path.read_bytes() != whole[:32] + bomb and not (project.place / "exploded").exists()
+    assert path.read_bytes() != whole[:32] + bomb and not (project.directory / "exploded").exists()
     path.write_bytes(hashlib.sha256(b"nonsense").digest() + b"nonsense")  # a right digest over something else
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **MISS}
     assert project.run() == {"rewards": [1.5, 3.5, 5.5], **HIT}
@@ -186,14 +186,14 @@ def test_damaged_files_are_discarded(project: Project) -> None:
 @pytest.mark.parametrize("where", ["below-a-file/cache", "/proc/airoas", "open"])
 def test_no_folder_to_be_had(project: Project, where: str) -> None:
     """The answer is right, nothing is written, and it is said once."""
-    (project.place / "below-a-file").write_text("")
-    (project.place / "open").mkdir()
-    (project.place / "open").chmod(0o777)
-    found = project.run(AIROAS_CACHE_DIR=where)
-    assert found["rewards"] == [1.5, 3.5, 5.5] and found["hits"] == 0
-    (said,) = found["said"]
+    (project.directory / "below-a-file").write_text("")
+    (project.directory / "open").mkdir()
+    (project.directory / "open").chmod(0o777)
+    output = project.run(AIROAS_CACHE_DIR=where)
+    assert output["rewards"] == [1.5, 3.5, 5.5] and output["hits"] == 0
+    (said,) = output["said"]
     assert "no compilation cache at" in said and "Set AIROAS_CACHE_DIR" in said
-    assert not list((project.place / "open").iterdir())
+    assert not list((project.directory / "open").iterdir())
 
 
 def test_versions_and_settings_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,11 +216,11 @@ def test_versions_and_settings_are_part_of_the_key(monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache folder of its own, with nothing said and nothing tried before."""
-    place = tmp_path / "cache"
-    monkeypatch.setenv("AIROAS_CACHE_DIR", str(place))
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("AIROAS_CACHE_DIR", str(directory))
     monkeypatch.setattr(cache, "_said", set())
     monkeypatch.setattr(cache, "_tried", {})
-    yield place
+    yield directory
 
 
 def use(value: float) -> float:
@@ -330,7 +330,7 @@ def test_use_keeps_a_kernel_young(folder: Path, monkeypatch: pytest.MonkeyPatch)
     (path,) = stored(folder)
     past = time.time() - 20 * 86_400
     os.utime(path, (past, past))
-    monkeypatch.setattr(specialise, "_linked", {})  # as a new process
+    monkeypatch.setattr(specialise, "_specialised", {})  # as a new process
     assert use(7.25) == 7.25
     assert time.time() - path.stat().st_mtime < 86_400
 

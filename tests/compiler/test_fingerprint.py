@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from airoas.compiler import fingerprint
-from airoas.compiler.fingerprint import UnknownContentError, digest
+from airoas.compiler.fingerprint import NoFingerprintError, digest
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 
@@ -83,11 +83,11 @@ def function(name: str = "outer", file: str = "base.py", above: str = "", **repl
     for module, source in (("nested", NESTED), ("helper", HELPER), ("base", BASE)):
         old, new = replaced.get(module, ("", ""))
         assert old in source
-        made = types.ModuleType(module)
+        fresh = types.ModuleType(module)
         text = (above if module == "base" else "") + source.replace(old, new, 1)
-        exec(compile(text, file.replace("base", module), "exec"), made.__dict__)
-        sys.modules[module] = made
-        scope = made.__dict__
+        exec(compile(text, file.replace("base", module), "exec"), fresh.__dict__)
+        sys.modules[module] = fresh
+        scope = fresh.__dict__
     sys.modules.pop("base")
     return scope[name]
 
@@ -163,15 +163,15 @@ def test_far_names_are_followed() -> None:
     """With more than 256 names an instruction has a prefix, which must not cut a chain of attributes."""
     many = "".join(f"    x += v{k}\n" for k in range(300))
 
-    def made(value: float) -> Any:
+    def make(value: float) -> Any:
         scope: dict[str, Any] = {f"v{k}": 0.0 for k in range(300)} | {"helper": types.SimpleNamespace()}
         scope["helper"] = types.ModuleType("helper")
         scope["helper"].CONSTANT = value
         exec(f"def f(x):\n{many}    return x + helper.CONSTANT\n", scope)
         return scope["f"]
 
-    assert fingerprint.reads(made(1.0))["helper"] == {"CONSTANT": {}}
-    assert digest(made(1.0)) != digest(made(2.0))
+    assert fingerprint.reads(make(1.0))["helper"] == {"CONSTANT": {}}
+    assert digest(make(1.0)) != digest(make(2.0))
 
 
 def test_attribute_chains() -> None:
@@ -213,14 +213,14 @@ def test_who_calls_whom_matters() -> None:
     """f -> g -> f and f -> g -> g look alike but for the last reference."""
     source = "def f(n):\n    return g(n)\ndef g(n):\n    return target(n)\n"
 
-    def made(target: str) -> Any:
+    def make(target: str) -> Any:
         scope: dict[str, Any] = {}
         exec(source, scope)
         scope["target"] = scope[target]
         return scope["f"]
 
-    assert digest(made("f")) != digest(made("g"))
-    assert digest(made("f")) == digest(made("f"))
+    assert digest(make("f")) != digest(make("g"))
+    assert digest(make("f")) == digest(make("f"))
 
 
 # --- values ---
@@ -326,11 +326,11 @@ def cached(x: float) -> float:
     ids=lambda value: type(value).__name__,
 )
 def test_unknown_objects_are_refused(value: object) -> None:
-    with pytest.raises(UnknownContentError):
+    with pytest.raises(NoFingerprintError):
         digest(value)
     scope = {"value": value}
     exec("def f():\n    return value\n", scope)
-    with pytest.raises(UnknownContentError):
+    with pytest.raises(NoFingerprintError):
         digest(scope["f"])
 
 
@@ -341,7 +341,7 @@ def test_exceptions() -> None:
         pass
 
     assert digest(OptionError) != digest(ModelError)
-    with pytest.raises(UnknownContentError):
+    with pytest.raises(NoFingerprintError):
         digest(LocalError)
 
 
@@ -350,10 +350,10 @@ def test_the_order_of_a_set_does_not_matter() -> None:
 
 
 def test_modules_that_the_compiler_knows_are_their_names(tmp_path: Path) -> None:
-    def made(name: str) -> Any:
+    def make(name: str) -> Any:
         scope: dict[str, Any] = {"np": np}
         exec(f"def f(x):\n    return np.{name}(x)\n", scope)
         return scope["f"]
 
-    assert digest(made("sqrt")) != digest(made("exp"))
-    assert digest(made("sqrt")) == digest(made("sqrt"))
+    assert digest(make("sqrt")) != digest(make("exp"))
+    assert digest(make("sqrt")) == digest(make("sqrt"))

@@ -20,7 +20,7 @@ import pytest
 import airoas
 from airoas.compiler import specialise
 from airoas.compiler.cache import spelled
-from airoas.compiler.kernels import interpreted, kernel, mode, running
+from airoas.compiler.kernels import current_mode, interpreted, kernel, running
 from airoas.errors import CompileError, ModelError, OptionError
 from airoas.planners import POMCP
 
@@ -51,9 +51,9 @@ def walked(model: Any, steps: int = 40) -> np.ndarray:
 
 def same_in_every_mode(model: Any) -> np.ndarray:
     results = {}
-    for how in MODES:
-        with running(how):
-            results[how] = walked(model)
+    for mode in MODES:
+        with running(mode):
+            results[mode] = walked(model)
     assert results["interpreted"].tobytes() == results["compiled"].tobytes() == results["debug"].tobytes()
     return results["compiled"]
 
@@ -73,8 +73,8 @@ def rewards(model: Any, steps: int = 3) -> list[float]:
 
 def rewards_in_every_mode(model: Any) -> list[float]:
     results = []
-    for how in MODES:
-        with running(how):
+    for mode in MODES:
+        with running(mode):
             results.append(rewards(model))
     assert results[0] == results[1] == results[2]
     return results[0]
@@ -338,8 +338,8 @@ def test_math_beyond_its_domain(expression: str) -> None:
 
 def rewards_bytes(model: Any) -> bytes:
     results = set()
-    for how in ("interpreted", "compiled"):
-        with running(how):
+    for mode in ("interpreted", "compiled"):
+        with running(mode):
             results.add(np.abs(np.array(rewards(model))).tobytes())  # the sign of a nan means nothing
     assert len(results) == 1
     return results.pop()
@@ -348,8 +348,8 @@ def rewards_bytes(model: Any) -> bytes:
 def test_bounds_are_checked_in_debug_only() -> None:
     model = model_with(lambda self, s: self.table[s.n + 2], table=(np.ndarray, np.arange(3.0)))()
     rewards(model)
-    for how, error in (("debug", IndexError), ("interpreted", IndexError)):
-        with running(how), pytest.raises(error):
+    for mode, error in (("debug", IndexError), ("interpreted", IndexError)):
+        with running(mode), pytest.raises(error):
             rewards(model)
 
 
@@ -359,15 +359,15 @@ def test_exceptions_of_methods_reach_the_caller() -> None:
             raise ValueError("two is too many")
         return 0.0
 
-    for how in MODES:
-        with running(how), pytest.raises(ValueError, match="two is too many"):
+    for mode in MODES:
+        with running(mode), pytest.raises(ValueError, match="two is too many"):
             rewards(model_with(reward)())
 
 
 # --- several models in one process ---
 
 
-def test_equal_names_different_content() -> None:
+def test_equal_names_different_fingerprint() -> None:
     def make(factor: float) -> Any:
         def scaled(x):
             return x * factor
@@ -380,7 +380,7 @@ def test_equal_names_different_content() -> None:
     assert rewards(first()) == [2.0, 4.0, 6.0]
 
 
-def test_equal_content_is_compiled_once() -> None:
+def test_equal_fingerprints_are_compiled_once() -> None:
     def make() -> Any:
         return model_with(lambda self, s: s.n + 0.75)
 
@@ -419,9 +419,9 @@ def test_types_are_spelled_with_their_fields() -> None:
 
 
 def compiled_for(used: Any, model: Any) -> int:
-    """In how many overloads of a kernel the first argument is of this model's class content."""
-    digest = model.native().made.digest
-    return sum(signature[0].made.digest == digest for signature in used._dispatcher("compiled").overloads)
+    """In how many overloads of a kernel the first argument is of this model's class."""
+    digest = used._seen(model, "compiled")._numba_type_.model.native_class.digest
+    return sum(signature[0].model.native_class.digest == digest for signature in used._dispatcher("compiled").overloads)
 
 
 def test_what_recompiles() -> None:
@@ -508,13 +508,13 @@ def test_large_constants_work_without_cache() -> None:
     assert rewards(model_with(lambda self, s: big[s.n + 1])()) == [1.0, 2.0, 3.0]
 
 
-def test_unknown_content_compiles_and_is_not_cached() -> None:
+def test_what_has_no_fingerprint_compiles_and_is_not_cached() -> None:
     @numba.vectorize(["float64(float64)"])
     def plus(x):
         return x + 1.0
 
     model = model_with(lambda self, s: plus(1.0 * s.n))()
-    assert not model.native().made.cacheable
+    assert not model.native().native_class.cacheable
     assert rewards(model) == [1.0, 2.0, 3.0]
 
 
@@ -522,22 +522,22 @@ def test_unknown_content_compiles_and_is_not_cached() -> None:
 
 
 def test_mode(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert mode() == "compiled"
+    assert current_mode() == "compiled"
     with running("debug"):
-        assert mode() == "debug"
+        assert current_mode() == "debug"
         with running("interpreted"):
-            assert mode() == "interpreted"
-        assert mode() == "debug"
+            assert current_mode() == "interpreted"
+        assert current_mode() == "debug"
     monkeypatch.setenv("AIROAS_MODE", "interpreted")
-    assert mode() == "interpreted"
+    assert current_mode() == "interpreted"
     monkeypatch.setenv("AIROAS_MODE", "fast")
     with pytest.raises(OptionError, match="AIROAS_MODE is 'fast'"):
-        mode()
+        current_mode()
     with pytest.raises(OptionError, match="the mode is 'slow'"), running("slow"):
         pass
     monkeypatch.delenv("AIROAS_MODE")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert mode() == "interpreted"
+    assert current_mode() == "interpreted"
 
 
 def test_interpreted_methods_are_plain_python() -> None:
@@ -553,29 +553,29 @@ def test_interpreted_methods_are_plain_python() -> None:
     assert set(seen) == {__file__}
 
 
-def test_threads_link_and_compile_at_once() -> None:
+def test_threads_specialise_and_compile_at_once() -> None:
     def helper(x):
         return x + 0.375
 
     model = model_with(lambda self, s: helper(s.n))()
-    for how in ("compiled", "interpreted"):
-        found: list[list[float]] = []
+    for mode in ("compiled", "interpreted"):
+        result: list[list[float]] = []
         start = threading.Barrier(4)
 
-        def work(found: list[list[float]] = found, start: threading.Barrier = start) -> None:
+        def work(result: list[list[float]] = result, start: threading.Barrier = start) -> None:
             start.wait()
-            found.append(rewards(model))
+            result.append(rewards(model))
 
-        with running(how):
+        with running(mode):
             threads = [threading.Thread(target=work) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        assert found == [[0.375, 1.375, 2.375]] * 4
+        assert result == [[0.375, 1.375, 2.375]] * 4
 
 
-def test_a_failed_link_leaves_nothing_behind() -> None:
+def test_a_failed_specialisation_leaves_nothing_behind() -> None:
     def reward(self, s):
         return WRONG.n
 
@@ -601,11 +601,11 @@ def test_a_kernel_calls_a_kernel() -> None:
         out[0] += 100.0
 
     model = model_with(lambda self, s: s.n + 0.5)()
-    for how in MODES:
+    for mode in MODES:
         out = np.zeros(2)
-        with running(how):
+        with running(mode):
             outer(model, out, airoas.stream(0))
-        assert out.tolist() == [100.5, 1.5], how
+        assert out.tolist() == [100.5, 1.5], mode
 
 
 def test_names_in_machine_code_are_unique() -> None:
@@ -629,12 +629,12 @@ def test_a_model_does_not_inherit() -> None:
         def step(self, s, a, rng):
             return s, 5.0
 
-    for how in MODES:
-        with running(how), pytest.raises(ModelError, match="Heir: inherits from the model Valued"):
+    for mode in MODES:
+        with running(mode), pytest.raises(ModelError, match="Heir: inherits from the model Valued"):
             rewards(Heir())
 
 
-@pytest.mark.parametrize("name", ["row", "content", "shapes", "legal", "n_actions", "read_state", "prepare"])
+@pytest.mark.parametrize("name", ["row", "fingerprint", "shapes", "legal", "n_actions", "read_state", "prepare"])
 def test_names_that_every_model_has_are_refused_as_fields(name: str) -> None:
     with pytest.raises(ModelError, match=f"has a `{name}`"):
         model_with(lambda self, s: 0.0, **{name: (float, 1.0)})
@@ -677,7 +677,7 @@ class Valued(NamedTuple):
         return 0.0
 
 
-def test_equality_and_hash_by_content() -> None:
+def test_equality_and_hash_by_fingerprint() -> None:
     assert Valued() == Valued(1, np.zeros(2), 0.9) == Valued(table=[0.0, 0.0])
     assert hash(Valued()) == hash(Valued(gain=1))
     different = [Valued(), Valued(2.0), Valued(table=np.ones(2)), Valued(table=np.zeros(3)), Valued(discount=0.8)]
@@ -738,7 +738,7 @@ def test_digest_covers_the_class() -> None:
         kind = model_with(lambda self, s: self.double * self.span)
         for name, value in ({"double": property(lambda self: 2.0), "span": 3.0, "draw": lambda self, axis, s, b: None} | changed).items():
             setattr(kind._user_class, name, value)
-        return kind().native().made.digest  # type: ignore[no-any-return]
+        return kind().native().native_class.digest  # type: ignore[no-any-return]
 
     assert make() == make(draw=lambda self, axis, s, b: 1)
     assert len({make(), make(span=4.0), make(double=property(lambda self: 5.0)), make(legal=lambda self, s, a: s.n >= 0)}) == 4

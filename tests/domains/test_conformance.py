@@ -28,7 +28,7 @@ def walked(model, steps):
 @pytest.mark.parametrize("name", CHECKED)
 def test_check_finds_nothing(name):
     report = airoas.check(find_domain(name)(0))
-    assert report.findings == (), str(report)
+    assert report.diagnostics == (), str(report)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
@@ -94,5 +94,5 @@ def test_families_change_their_map_every_ten_seeds(name):
     assert make(0) == make(9) != make(10)
 
 
-def test_instances_are_equal_by_content():
+def test_instances_are_equal_by_fingerprint():
     assert find_domain("laser-tag")(0) == LaserTag() != find_domain("laser-tag-2")(0)

@@ -87,7 +87,7 @@ def test_marginals():
     model = LaserTag()
     mass = np.exp(model.reading_log_mass)
     assert np.allclose(mass.sum(1), 1.0, atol=1e-12)
-    for distance, chances in (
+    for distance, probabilities in (
         (1.0, [1.0]),
         (2.0, [0.6892, 0.3108]),
         (math.sqrt(2.0), [0.8684, 0.1316]),
@@ -95,7 +95,7 @@ def test_marginals():
         (5.0, [0.1096, 0.1205, 0.1936, 0.2654, 0.3108]),
     ):
         row = mass[int(np.argmin(np.abs(np.array(RANGES) - distance)))]
-        assert row == pytest.approx([*chances, *[0.0] * (11 - len(chances))], abs=5.1e-5)
+        assert row == pytest.approx([*probabilities, *[0.0] * (11 - len(probabilities))], abs=5.1e-5)
     phi = lambda x: 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))  # noqa: E731
     for i, d in enumerate(RANGES):
         for z in range(11):
@@ -139,17 +139,17 @@ def test_beams_are_independent():
 def test_the_same_cell_has_its_own_reading():
     model, rng = LaserTag(), stream(0)
     same = Readings(*[-1] * 8)
-    apart, together = at(model, (4, 4), (5, 5)), at(model, (4, 4), (4, 4))
-    for s in (together, together._replace(tagged=1)):
+    distant, coincident = at(model, (4, 4), (5, 5)), at(model, (4, 4), (4, 4))
+    for s in (coincident, coincident._replace(tagged=1)):
         assert model.observe(s, 0, rng) == same
         assert model.obs_logpdf(same, s, 0) == 0.0
         assert model.obs_logpdf(Readings(*[0] * 8), s, 0) == -math.inf
         assert model.obs_logpdf(same._replace(west=0), s, 0) == -math.inf
-    assert model.obs_logpdf(same, apart, 0) == -math.inf
-    assert model.obs_logpdf(Readings(*[0] * 8), apart, 0) > -math.inf
-    assert model.obs_logpdf(Readings(0, 0, 0, 0, 2, 0, 0, 0), apart, 0) == -math.inf  # the opponent is sqrt(2) away
+    assert model.obs_logpdf(same, distant, 0) == -math.inf
+    assert model.obs_logpdf(Readings(*[0] * 8), distant, 0) > -math.inf
+    assert model.obs_logpdf(Readings(0, 0, 0, 0, 2, 0, 0, 0), distant, 0) == -math.inf  # the opponent is sqrt(2) away
     for impossible in (11, 12, 10**9, -2):
-        assert model.obs_logpdf(Readings(impossible, 0, 0, 0, 0, 0, 0, 0), apart, 0) == -math.inf
+        assert model.obs_logpdf(Readings(impossible, 0, 0, 0, 0, 0, 0, 0), distant, 0) == -math.inf
 
 
 def test_julia_prior_starts_inside_obstacles_and_leaves_them():

@@ -97,11 +97,11 @@ def test_bounds_against_value_iteration(model):
 def test_sensor():
     model = RockSample(25, ((0, 0),))
     for (x, y), accuracy in {(0, 0): 1.0, (1, 0): 0.983, (3, 4): 0.920, (6, 8): 0.854, (20, 0): 0.75}.items():
-        for worth in (BAD, GOOD):
-            right, wrong = (model.obs_logpdf(Seen(code), State(x, y, worth, 0), CHECK) for code in (worth, 1 - worth))
+        for quality in (BAD, GOOD):
+            right, wrong = (model.obs_logpdf(Seen(code), State(x, y, quality, 0), CHECK) for code in (quality, 1 - quality))
             assert math.exp(right) == pytest.approx(accuracy, abs=5e-4)
             assert math.exp(right) + math.exp(wrong) == pytest.approx(1.0, abs=1e-15)
-            assert model.obs_logpdf(Seen(NONE), State(x, y, worth, 0), CHECK) == -math.inf
+            assert model.obs_logpdf(Seen(NONE), State(x, y, quality, 0), CHECK) == -math.inf
     assert model.obs_logpdf(Seen(NONE), State(3, 3, 1, 0), EAST) == 0.0
     assert model.obs_logpdf(Seen(GOOD), State(3, 3, 1, 0), EAST) == -math.inf
 
@@ -109,8 +109,8 @@ def test_sensor():
 def test_checks_are_right_as_often_as_they_say():
     """Two checks of 5 standard errors: false alarm once in 870 000 seeds."""
     model, rng, n = RockSample(25, ((0, 0),)), stream(2, "rock"), 20_000
-    for worth in (BAD, GOOD):
-        right = sum(model.observe(State(20, 0, worth, 0), CHECK, rng).code == worth for _ in range(n)) / n
+    for quality in (BAD, GOOD):
+        right = sum(model.observe(State(20, 0, quality, 0), CHECK, rng).code == quality for _ in range(n)) / n
         assert abs(right - 0.75) < 5.0 * math.sqrt(0.75 * 0.25 / n)
 
 
@@ -210,16 +210,16 @@ def test_exact_update_refuses_the_impossible():
     for a, code in ((EAST, GOOD), (SAMPLE, BAD), (CHECK, NONE)):
         with pytest.raises(BeliefError, match="no state of the belief allows"):
             model.exact_update(states, logs, a, Seen(code))
-    there, logs = model.exact_update(states, logs, NORTH, Seen(NONE))
-    there, logs = model.exact_update(there, logs, CHECK, Seen(GOOD))
-    assert sorted(there[:, 2]) == [1, 3]
+    states_after, logs = model.exact_update(states, logs, NORTH, Seen(NONE))
+    states_after, logs = model.exact_update(states_after, logs, CHECK, Seen(GOOD))
+    assert sorted(states_after[:, 2]) == [1, 3]
     with pytest.raises(BeliefError, match="bad after check-0"):
-        model.exact_update(there, logs, CHECK, Seen(BAD))
+        model.exact_update(states_after, logs, CHECK, Seen(BAD))
     for _ in range(3):
-        there, logs = model.exact_update(there, logs, EAST, Seen(NONE))
-    assert (there[:, 3] == 1.0).all()
+        states_after, logs = model.exact_update(states_after, logs, EAST, Seen(NONE))
+    assert (states_after[:, 3] == 1.0).all()
     with pytest.raises(BeliefError, match="new episode"):
-        model.exact_update(there, logs, EAST, Seen(NONE))
+        model.exact_update(states_after, logs, EAST, Seen(NONE))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_a_stranger_has_no_hints(name):
 @pytest.mark.parametrize("name", STRANGERS)
 def test_check_finds_nothing(name):
     report = airoas.check(STRANGERS[name](0))
-    assert report.findings == (), str(report)
+    assert report.diagnostics == (), str(report)
 
 
 # --- the building ---
@@ -92,9 +92,9 @@ def test_beams_end_at_the_first_wall_and_never_exceed_12(house):
     longest = 0.0
     for x, y, heading, _ in [*start, (14.0, 15.0, 0.3, 0), (2.0, 14.0, 0.0, 0), (28.9, 13.1, 4.0, 0)]:
         s = building.State(x, y, heading, 0)
-        found = building.beams(house.walls, s)
-        longest = max(longest, *found)
-        for k, length in enumerate(found):
+        result = building.beams(house.walls, s)
+        longest = max(longest, *result)
+        for k, length in enumerate(result):
             assert 0.0 < length <= 12.0
             assert length == pytest.approx(ray(house.walls, x, y, heading + k * math.pi / 2.0, 12.0), abs=3e-3)
     assert longest == 12.0

@@ -29,12 +29,12 @@ def chi_square_limit(degrees: int) -> float:
     return degrees * (1.0 - part + 4.7534 * math.sqrt(part)) ** 3
 
 
-def assert_counts_follow(counts, chances, where=""):
+def assert_counts_follow(counts, probabilities, where=""):
     """Pearson's test of counts [k] against chances [k]; what has no chance must not occur."""
-    counts, chances = np.asarray(counts, float), np.asarray(chances, float)
-    assert np.all(counts[chances == 0.0] == 0.0), where
+    counts, probabilities = np.asarray(counts, float), np.asarray(probabilities, float)
+    assert np.all(counts[probabilities == 0.0] == 0.0), where
     classes = [[0.0, 0.0]]
-    for p, count in sorted(zip(chances, counts, strict=True)):
+    for p, count in sorted(zip(probabilities, counts, strict=True)):
         if classes[-1][0] >= 50.0:  # rarer ones are pooled: the statistic's tail is chi-square's only where many are expected
             classes.append([0.0, 0.0])
         classes[-1][0] += p * counts.sum()
@@ -44,15 +44,15 @@ def assert_counts_follow(counts, chances, where=""):
         assert statistic < chi_square_limit(len(classes) - 1), where
 
 
-def opponent_chances(model):
+def opponent_probabilities(model):
     """[robot, opponent, cell]: where the opponent goes, from `successor`."""
     n = model.n_cells
-    chances = np.zeros((n, n, n))
+    probabilities = np.zeros((n, n, n))
     for r, t in np.ndindex(n, n):
         for k in range(5):
             s2, p = model.successor(State(r, t, 0), NORTH, k)
-            chances[r, t, s2.opponent] += p
-    return chances
+            probabilities[r, t, s2.opponent] += p
+    return probabilities
 
 
 def some_states(model, count=40):
@@ -83,11 +83,11 @@ def test_robot_moves_and_bumps():
 
 
 def test_opponent_of_both_variants_as_enumerated_in_the_specification():
-    classic, modified = opponent_chances(Tag()), opponent_chances(Tag("modified"))
-    here = np.arange(29)
-    for chances, stay in ((classic, 0.512), (modified, 0.280)):
-        assert np.allclose(chances.sum(2), 1.0, atol=1e-12)
-        staying = chances[:, here, here]
+    classic, modified = opponent_probabilities(Tag()), opponent_probabilities(Tag("modified"))
+    cells = np.arange(29)
+    for probabilities, stay in ((classic, 0.512), (modified, 0.280)):
+        assert np.allclose(probabilities.sum(2), 1.0, atol=1e-12)
+        staying = probabilities[:, cells, cells]
         assert staying.mean() == pytest.approx(stay, abs=5e-4)
         assert (staying > 1.0 - 1e-12).mean() == pytest.approx(0.100, abs=5e-4)
     distance = 0.5 * np.abs(classic - modified).sum(2)
@@ -97,26 +97,26 @@ def test_opponent_of_both_variants_as_enumerated_in_the_specification():
 
 
 def test_classic_opponent_by_hand():
-    chances = opponent_chances(Tag())
+    probabilities = opponent_probabilities(Tag())
     # robot in the west corner of the bottom row, opponent at (5, 0): east 0.4; level, so north 0.2 and south blocked
-    assert {j: round(p, 12) for j, p in enumerate(chances[19, 24]) if p > 0} == {25: 0.4, 14: 0.2, 24: 0.4}
-    assert {j: round(p, 12) for j, p in enumerate(chances[15, 15]) if p > 0} == {7: 0.2, 14: 0.2, 16: 0.2, 25: 0.2, 15: 0.2}
+    assert {j: round(p, 12) for j, p in enumerate(probabilities[19, 24]) if p > 0} == {25: 0.4, 14: 0.2, 24: 0.4}
+    assert {j: round(p, 12) for j, p in enumerate(probabilities[15, 15]) if p > 0} == {7: 0.2, 14: 0.2, 16: 0.2, 25: 0.2, 15: 0.2}
 
 
 @pytest.mark.parametrize(("opponent", "mean", "least"), [("classic", 2.15, -3.29), ("modified", -1.37, -5.78)])
 def test_fully_observable_values(opponent, mean, least):
     model = Tag(opponent)
     n = model.n_states()
-    following, chance, reward = np.zeros((n, 5, 5), int), np.zeros((n, 5, 5)), np.zeros((n, 5))
+    following, probability, reward = np.zeros((n, 5, 5), int), np.zeros((n, 5, 5)), np.zeros((n, 5))
     assert [i for i in range(n) if model.is_terminal(model.state(i))] == [n - 1]
     for i, a in np.ndindex(n - 1, 5):
         reward[i, a] = model.reward(model.state(i), a)
         for k in range(5):
-            s2, chance[i, a, k] = model.successor(model.state(i), a, k)
+            s2, probability[i, a, k] = model.successor(model.state(i), a, k)
             following[i, a, k] = model.index(s2)
     value = np.zeros(n)
     for _ in range(300):
-        value = (reward + 0.95 * (chance * value[following]).sum(2)).max(1)
+        value = (reward + 0.95 * (probability * value[following]).sum(2)).max(1)
     assert value[:-1].mean() == pytest.approx(mean, abs=5e-3)
     assert value.min() == pytest.approx(least, abs=5e-3)
     assert value.max() == pytest.approx(10.0) and value[-1] == 0.0
@@ -147,8 +147,8 @@ def test_bad_parameters_are_refused_with_what_is_allowed(options, said):
 
 @pytest.mark.parametrize("flee", [0.0, 1.0])
 def test_extreme_flight(flee):
-    chances = opponent_chances(Tag("modified", flee=flee))
-    staying = chances[:, np.arange(29), np.arange(29)]
+    probabilities = opponent_probabilities(Tag("modified", flee=flee))
+    staying = probabilities[:, np.arange(29), np.arange(29)]
     assert np.all((staying < 1e-12) | (staying > 1.0 - 1e-12))
     assert staying.mean() == pytest.approx(1.0 if flee == 0.0 else 0.100, abs=5e-4)
 
@@ -226,17 +226,17 @@ def count_steps(model, s, a, times, rng, counts):
 def test_successor_step_logpdf_and_step_agree(model):
     for number, s in enumerate(some_states(model, 17)):
         a = (NORTH, EAST, SOUTH, WEST, TAG)[number % 5]
-        chances = np.zeros(model.n_states())
+        probabilities = np.zeros(model.n_states())
         for k in range(5):
             s2, p = model.successor(s, a, k)
-            chances[model.index(s2)] += p
-        assert chances.sum() == pytest.approx(1.0, abs=1e-12)
+            probabilities[model.index(s2)] += p
+        assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
         for j in range(model.n_states() - 1):
-            assert math.exp(model.step_logpdf(model.state(j), s, a)) == pytest.approx(chances[j], abs=1e-12)
-        assert math.exp(model.step_logpdf(State(s.robot, s.opponent, 1), s, a)) == pytest.approx(chances[-1], abs=1e-12)
+            assert math.exp(model.step_logpdf(model.state(j), s, a)) == pytest.approx(probabilities[j], abs=1e-12)
+        assert math.exp(model.step_logpdf(State(s.robot, s.opponent, 1), s, a)) == pytest.approx(probabilities[-1], abs=1e-12)
         counts = np.zeros(model.n_states(), np.int64)
         count_steps(model, s, a, 4000, stream(7, "steps", number), counts)
-        assert_counts_follow(counts, chances, f"{s} {a}")
+        assert_counts_follow(counts, probabilities, f"{s} {a}")
         assert model.step(s, a, stream(0))[1] == model.reward(s, a)
 
 
@@ -305,14 +305,14 @@ def test_literal_mutation_is_a_rounded_gaussian(model):
         return 0.5 * (math.erf((offset + 0.5) / math.sqrt(2.0)) - math.erf((offset - 0.5) / math.sqrt(2.0)))
 
     at = model.n_cells // 2
-    chances = np.zeros(model.n_cells)
+    probabilities = np.zeros(model.n_cells)
     for x, y in zip(*np.nonzero(model.floor >= 0), strict=True):
-        chances[model.floor[x, y]] = band(x - model.cells[at, 0]) * band(y - model.cells[at, 1])
-    chances[at] += 1.0 - chances.sum()
+        probabilities[model.floor[x, y]] = band(x - model.cells[at, 0]) * band(y - model.cells[at, 1])
+    probabilities[at] += 1.0 - probabilities.sum()
     counts, rng = np.zeros(model.n_cells), stream(8)
     for _ in range(20_000):
         counts[model.mutate_literal(State(0, at, 0), None, 0, rng).opponent] += 1
-    assert_counts_follow(counts, chances)
+    assert_counts_follow(counts, probabilities)
 
 
 @pursuits

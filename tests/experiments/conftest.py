@@ -159,13 +159,13 @@ class Choosy(Searching):
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of tiny.py."""
     folder = tmp_path_factory.getbasetemp().parent / "airoas-tiny" if "PYTEST_XDIST_WORKER" in os.environ else None
-    made = folder or tmp_path_factory.mktemp("tiny")
-    made.mkdir(exist_ok=True)
-    part = made / f"tiny.{os.getpid()}"
-    if not (made / "tiny.py").exists():
+    directory = folder or tmp_path_factory.mktemp("tiny")
+    directory.mkdir(exist_ok=True)
+    part = directory / f"tiny.{os.getpid()}"
+    if not (directory / "tiny.py").exists():
         part.write_text(SOURCE)
-        part.replace(made / "tiny.py")
-    return made
+        part.replace(directory / "tiny.py")
+    return directory
 
 
 @pytest.fixture

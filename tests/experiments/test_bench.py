@@ -56,8 +56,8 @@ def command(file: Path, out: Path, *more: str) -> list[str]:
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in found.read_text().split()] if found.exists() else []
+    result = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in result.read_text().split()] if result.exists() else []
 
 
 def lines(out: Path) -> int:
@@ -187,19 +187,19 @@ def test_a_second_driver_is_refused_while_the_first_runs(file: Path, tmp_path: P
 
 def killed_and_resumed(file: Path, out: Path, times: int, seed: int) -> Iterator[int]:
     """kill -9 of the driver at random moments; the episodes that were there each time."""
-    chance = random.Random(seed)
+    random_ = random.Random(seed)
     for _ in range(times):
         with subprocess.Popen(command(file, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
-            before, target = lines(out), chance.randint(0, 2)
+            before, target = lines(out), random_.randint(0, 2)
             until(functools.partial(lambda enough, driver: driver.poll() is not None or lines(out) >= enough, before + target, driver))
-            time.sleep(chance.uniform(0.0, 0.15))
+            time.sleep(random_.uniform(0.0, 0.15))
             workers = children(driver.pid)
             driver.kill()
             driver.wait()
         assert gone(workers)
-        if chance.random() < 0.5 and lines(out):  # and a line that was being written then
+        if random_.random() < 0.5 and lines(out):  # and a line that was being written then
             whole = (out / EPISODES).read_bytes()
-            (out / EPISODES).write_bytes(whole[: -chance.randint(1, len(whole.splitlines()[-1]))])
+            (out / EPISODES).write_bytes(whole[: -random_.randint(1, len(whole.splitlines()[-1]))])
         yield lines(out)
 
 

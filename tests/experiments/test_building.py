@@ -95,7 +95,7 @@ def test_a_filter_in_a_file_is_found_from_the_folder_of_the_experiment(tmp_path:
     table = {"domains": ["tiger"], "episodes": 1, "filter": "mine.py:Following", "planners": {"random": {}}}
     (task,) = build(table, folder=tmp_path, check=False).tasks()
     assert task["filter"] == f"{tmp_path}/mine.py:Following"
-    assert find_filter(task["filter"]).made
+    assert find_filter(task["filter"]).ready
     assert find_filter(f"{tmp_path}/mine.py:ready").gain == 2.0
     assert [find_filter(name) for name in ("auto", "bootstrap", "kalman")] == ["auto", "bootstrap", "kalman"]
     with pytest.raises(OptionError, match=r"Demanding\(\) raises TypeError.*made without arguments"):

@@ -20,7 +20,7 @@ from airoas.domains import LightDark, LightDark2D, RockSample, Tag, Tiger
 from airoas.episode import simulate
 from airoas.errors import OptionError
 from airoas.experiments.analysis.control_variate import adjust_rows, adjusted_folder, adjusted_return, with_adjusted_returns
-from airoas.experiments.analysis.value_functions import AlphaVectors, StateValues, ValueFunction, value_function
+from airoas.experiments.analysis.value_functions import AlphaVectorValues, StateValues, ValueFunction, value_function
 from airoas.experiments.rows.slim import slim
 from airoas.experiments.rows.store import EPISODES, PACKED, Lock, Store, latest, pack_folder
 from airoas.experiments.rows.types import Row
@@ -102,8 +102,8 @@ def test_q_is_the_mean_of_what_may_follow(make: Callable[[Any], ValueFunction], 
             probability = sum(mass * math.exp(model.obs_logpdf(o, s2, action)) for s2, mass in live.items())
             after = airoas.update(model, belief, action, o, airoas.stream(0), "exact")
             total += model.discount * probability * known.value(after)
-        value, backup = known.values(belief, action, 0)
-        assert backup == pytest.approx(total, abs=1e-8)
+        value, action_value = known.values(belief, action, 0)
+        assert action_value == pytest.approx(total, abs=1e-8)
         assert value == pytest.approx(known.value(belief), abs=1e-12)
 
 
@@ -124,8 +124,8 @@ def outcomes(model: Any, s: Any, action: int) -> Iterator[tuple[Any, float, floa
 
 def test_the_value_function_follows_from_the_model() -> None:
     expected = {
-        "tiger": AlphaVectors,
-        "tag": AlphaVectors,
+        "tiger": AlphaVectorValues,
+        "tag": AlphaVectorValues,
         "laser-tag": StateValues,
         "rock-sample-11-11": StateValues,
         "light-dark-1.0": StateValues,

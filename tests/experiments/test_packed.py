@@ -195,10 +195,10 @@ def test_a_line_whose_shared_values_are_gone_is_named(folder: Path) -> None:
 def test_what_the_repository_holds_can_travel() -> None:
     """12 MB in all; results that were reported are packed."""
     try:
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this is no checkout")
-    files = [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+    files = [ROOT / name for name in names if name and (ROOT / name).is_file()]
     assert sum(file.stat().st_size for file in files) <= 12_000_000
     assert not [file for file in files if file.name == EPISODES], "run `airoas pack` on its folder"
 

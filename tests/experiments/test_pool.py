@@ -157,8 +157,8 @@ with contextlib.closing(Pool(2)) as runner:
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_no_worker_outlives_its_driver(how: signal.Signals, make_spec: Callable[..., Spec], tiny: Path) -> None:
+@pytest.mark.parametrize("signal_", [signal.SIGKILL, signal.SIGTERM])
+def test_no_worker_outlives_its_driver(signal_: signal.Signals, make_spec: Callable[..., Spec], tiny: Path) -> None:
     """Workers are killed in the midst of a move that would take a minute."""
     spec = make_spec("[planners.a]\nplanner = 'tiny.py:Sleeping'\niterations = 5\npause = 60.0\n")
     arguments: list[Any] = [sys.executable, "-c", DRIVER, str(tiny), spec.text]
@@ -168,7 +168,7 @@ def test_no_worker_outlives_its_driver(how: signal.Signals, make_spec: Callable[
         assert len(pids) == 2
         time.sleep(2.0)  # into the move
         assert all(map(alive, pids))
-        os.kill(driver.pid, how)
+        os.kill(driver.pid, signal_)
         driver.wait()
         assert gone(pids)
 

@@ -230,8 +230,8 @@ def test_shipped_experiments_can_run(name: str) -> None:
     spec = parse(shipped(name), f"{name}.toml", check=False)
     missing = {cell.kind for cell in spec.cells} - catalog.PLANNERS.keys()
     for part in spec.parts:
-        there = tuple(cell for cell in part.cells if cell.kind not in missing)
-        check_fit(Spec(**{**vars(spec), "parts": (type(part)(part.name, there, part.compare, part.choose),)}), f"{name}.toml")
+        kept = tuple(cell for cell in part.cells if cell.kind not in missing)
+        check_fit(Spec(**{**vars(spec), "parts": (type(part)(part.name, kept, part.compare, part.choose),)}), f"{name}.toml")
     if missing:
         pytest.skip(f"not in the catalog yet: {', '.join(sorted(missing))}")
 

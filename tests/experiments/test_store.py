@@ -122,3 +122,9 @@ def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
     with Store(tmp_path) as store, pytest.raises(ValueError, match="JSON"):
         store.append({"id": "0", "value": float("nan")})
     assert json.dumps(latest(tmp_path)) == "{}"
+
+
+def test_a_row_of_0_1_is_refused_by_the_name_of_its_column(tmp_path):
+    (tmp_path / EPISODES).write_text('{"id": "a", "rescues": 0}\n')
+    with pytest.raises(StoredDataError, match=r"line 1: is no episode \(it has `rescues` where `recoveries` belongs"):
+        read_rows(tmp_path)

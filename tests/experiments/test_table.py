@@ -110,8 +110,8 @@ def test_a_baseline_and_an_axis_choose_the_comparisons(make_spec: Callable[..., 
     assert [(r.first, r.second) for r in differences(spec, invented(spec))] == [("b", "a"), ("b", "c")]
     varied = "[planners.a]\nplanner = 'tiny.py:Searching'\nvary = { kind = ['plain', 'fancy'], iterations = [5, 10] }\n"
     spec = make_spec(varied, more="compare = 'kind'")
-    found = [(r.first, r.second) for r in differences(spec, invented(spec))]
-    assert found == [(f"a kind=fancy iterations={n}", f"a kind=plain iterations={n}") for n in (5, 10)]
+    result = [(r.first, r.second) for r in differences(spec, invented(spec))]
+    assert result == [(f"a kind=fancy iterations={n}", f"a kind=plain iterations={n}") for n in (5, 10)]
     both = make_spec(varied, more="compare = ['kind', 'iterations']")
     assert len(differences(both, invented(both))) == 4
 

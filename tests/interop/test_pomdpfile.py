@@ -21,7 +21,7 @@ from airoas import Particles
 from airoas.catalog import find_domain
 from airoas.domains import Tiger
 from airoas.errors import AiroasError, OptionError
-from airoas.interop import Tabular, parse_pomdp, pomdpfile, read_pomdp, sheets
+from airoas.interop import Tabular, entries, parse_pomdp, pomdpfile, read_pomdp
 from airoas.interop.pomdpfile import AveragedRewardWarning
 
 FILES = Path(__file__).parent / "files"
@@ -136,7 +136,7 @@ def test_a_grid_with_an_end() -> None:
 @pytest.mark.parametrize("name", ["tiger", "grid", "forms"])
 def test_check_finds_nothing(name: str) -> None:
     report = airoas.check(read(name))
-    assert report.findings == (), str(report)
+    assert report.diagnostics == (), str(report)
 
 
 @pytest.mark.parametrize(
@@ -392,11 +392,11 @@ def statements(draw: st.DrawFn) -> tuple[str, np.ndarray, np.ndarray, np.ndarray
         state, s = reference("abc")
         if letter == "R":
             arrived, s2 = reference("abc")
-            sight, o = reference("xy")
+            observed, o = reference("xy")
             values = draw(st.lists(st.integers(-3, 3), min_size=6, max_size=6))
             form = draw(st.sampled_from(("entry", "row", "matrix")))
             if form == "entry":
-                lines.append(f"R: {action} : {state} : {arrived} : {sight} {values[0]}")
+                lines.append(f"R: {action} : {state} : {arrived} : {observed} {values[0]}")
                 rewards[a, s, s2, o] = values[0]
             elif form == "row":
                 lines.append(f"R: {action} : {state} : {arrived}\n{values[0]} {values[1]}")
@@ -434,11 +434,11 @@ def test_any_sequence_of_statements_is_what_writing_them_in_order_gives(case) ->
         model = parse_pomdp(f"{PREAMBLE}start: 0.5 0.25 0.25\n{text}\n")
     paid = (rewards * seen[:, None]).sum(axis=3)
     for s, a in np.ndindex(3, 2):
-        places = slice(model.first[s * 2 + a], model.first[s * 2 + a + 1])
+        positions = slice(model.first[s * 2 + a], model.first[s * 2 + a + 1])
         possible = np.flatnonzero(transitions[a, s])
-        assert np.array_equal(model.successors[places], possible)
-        assert np.allclose(model.probabilities[places], transitions[a, s, possible], rtol=0, atol=1e-15)
-        assert np.allclose(model.rewards[places], paid[a, s, possible], rtol=0, atol=1e-14)
+        assert np.array_equal(model.successors[positions], possible)
+        assert np.allclose(model.probabilities[positions], transitions[a, s, possible], rtol=0, atol=1e-15)
+        assert np.allclose(model.rewards[positions], paid[a, s, possible], rtol=0, atol=1e-14)
         assert np.allclose(model.observations[s, a], seen[a, s], rtol=0, atol=1e-15)
 
 
@@ -528,5 +528,5 @@ def test_mutated_files(data: st.DataObject) -> None:
 
 def test_limits_are_what_the_documentation_says() -> None:
     text = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
-    for limit in (f"{pomdpfile.MAX_BYTES >> 20} MiB", f"{sheets.CELLS // 1_000_000} million"):
+    for limit in (f"{pomdpfile.MAX_BYTES >> 20} MiB", f"{entries.CELLS // 1_000_000} million"):
         assert limit in text

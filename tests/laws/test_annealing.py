@@ -22,7 +22,7 @@ from airoas.compiler.kernels import kernel
 from airoas.domains import LaserTag, LightDark, LightDark2D, Tag
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "belief"))
-from conjugate import LOG_SQRT_2PI, PLAIN, Bit, Line, Place, Ring, Seen, answer
+from conjugate import LOG_SQRT_2PI, PLAIN, Bit, Line, Position, Ring, Seen, answer
 
 pytestmark = pytest.mark.law
 CASES = [(0.01, 1.5), (1.0, 1.0)]
@@ -178,10 +178,10 @@ class Printed(NamedTuple):
         return ("wait",)
 
     def initial(self, rng):
-        return Place(0.0, 0)
+        return Position(0.0, 0)
 
     def step(self, s, a, rng):
-        return Place(s.x + rng.normal(), 0), 0.0
+        return Position(s.x + rng.normal(), 0), 0.0
 
     def observe(self, s, a, rng):
         return Seen(s.x + self.sd * rng.normal(), PLAIN)
@@ -194,7 +194,7 @@ class Printed(NamedTuple):
         return 0.0
 
     def mutate(self, s, o, a, rng):
-        return Place(s.x + math.sqrt(abs(s.x - o.y)) * rng.normal(), 0)
+        return Position(s.x + math.sqrt(abs(s.x - o.y)) * rng.normal(), 0)
 
 
 @kernel
@@ -356,11 +356,11 @@ def followed(model, belief, a, o, rng, name):
 def annealed_step(model, belief, a, o, rng):
     """The annealed update, resampled as the agent's filter does, and its likelihoods per particle: five in a pursuit's `move`."""
     try:
-        found = anneal(model, belief, a, o, rng)
+        result = anneal(model, belief, a, o, rng)
     except airoas.ParticleDeprivationError:
         return followed(model, belief, a, o, rng, "annealed"), 11.0
-    evaluations = 1.0 + (found.evaluations - 1.0) * (5.0 if found.move == "move" else 1.0)
-    return found.belief if found.belief.ess >= len(belief) / 2 else found.belief.draw(len(belief), rng), evaluations
+    evaluations = 1.0 + (result.evaluations - 1.0) * (5.0 if result.move == "move" else 1.0)
+    return result.belief if result.belief.ess >= len(belief) / 2 else result.belief.draw(len(belief), rng), evaluations
 
 
 def filter_runs(name, n, others):

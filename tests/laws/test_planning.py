@@ -37,16 +37,16 @@ def after(model: Any, a: int, o: int) -> np.ndarray:
     return matrix
 
 
-def backed_up(model: Any, vectors: np.ndarray, beliefs: np.ndarray) -> np.ndarray:
+def backed_up(model: Any, alpha_vectors: np.ndarray, beliefs: np.ndarray) -> np.ndarray:
     """[actions, n, 3] for each belief the vector of each action, followed by the best of `vectors` [k, 3]."""
-    found = []
+    result = []
     for a in range(model.n_actions):
         total = np.tile(model.pays[:, a], (len(beliefs), 1))
         for o in range(model.sees.shape[2]):
-            candidates = vectors @ after(model, a, o).T  # [k, 3]
+            candidates = alpha_vectors @ after(model, a, o).T  # [k, 3]
             total += model.discount * candidates[(beliefs @ candidates.T).argmax(axis=1)]
-        found.append(total)
-    return np.array(found)
+        result.append(total)
+    return np.array(result)
 
 
 def solve(model: Any) -> tuple[np.ndarray, float, float]:
@@ -56,20 +56,20 @@ def solve(model: Any) -> tuple[np.ndarray, float, float]:
     iteration on values interpolated between beliefs, which by convexity lie above the true ones.
     """
     beliefs = grid()
-    vectors = np.full((1, 3), model.pays.min() / (1.0 - model.discount))
+    alpha_vectors = np.full((1, 3), model.pays.min() / (1.0 - model.discount))
     for _ in range(60):
-        choices = backed_up(model, vectors, beliefs)
+        choices = backed_up(model, alpha_vectors, beliefs)
         best = (choices * beliefs).sum(axis=2).argmax(axis=0)
-        vectors = np.unique(choices[best, np.arange(len(beliefs))].round(12), axis=0)
-    values = (beliefs @ vectors.T).max(axis=1)
-    q = backed_up(model, vectors, UNIFORM[None])[:, 0] @ UNIFORM
+        alpha_vectors = np.unique(choices[best, np.arange(len(beliefs))].round(12), axis=0)
+    values = (beliefs @ alpha_vectors.T).max(axis=1)
+    q = backed_up(model, alpha_vectors, UNIFORM[None])[:, 0] @ UNIFORM
     upper = sawtooth_q(model, beliefs)
     return q, float(np.ptp(values)), float((upper - q).max())
 
 
 def sawtooth_q(model: Any, beliefs: np.ndarray) -> np.ndarray:
     """Q [actions] of the uniform belief from above: values on the grid, linear in each of its triangles."""
-    places = {tuple((b * STEP).round().astype(int)): k for k, b in enumerate(beliefs)}
+    positions = {tuple((b * STEP).round().astype(int)): k for k, b in enumerate(beliefs)}
     values = np.full(len(beliefs), model.pays.max() / (1.0 - model.discount))
 
     def weights(b: np.ndarray) -> list[tuple[int, float]]:
@@ -80,7 +80,7 @@ def sawtooth_q(model: Any, beliefs: np.ndarray) -> np.ndarray:
             corners = [((i, j), 1.0 - u - v), ((i + 1, j), u), ((i, j + 1), v)]
         else:
             corners = [((i + 1, j + 1), u + v - 1.0), ((i + 1, j), 1.0 - v), ((i, j + 1), 1.0 - u)]
-        return [(places[i, j, STEP - i - j], w) for (i, j), w in corners if w > 1e-12]
+        return [(positions[i, j, STEP - i - j], w) for (i, j), w in corners if w > 1e-12]
 
     def transition(b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[actions] rewards and [actions, n] discounted weights of the grid's values."""
@@ -97,20 +97,20 @@ def sawtooth_q(model: Any, beliefs: np.ndarray) -> np.ndarray:
     for _ in range(80):
         values = np.minimum(values, (rewards + rows @ values).max(axis=1))
     reward, row = transition(UNIFORM)
-    found: np.ndarray = reward + row @ values
-    return found
+    result: np.ndarray = reward + row @ values
+    return result
 
 
 @pytest.fixture(scope="module")
 def problems() -> list[tuple[Any, np.ndarray, float]]:
     """50 fixed models with Q of the uniform belief and the range of values, known to 1 % of that range."""
-    found = []
+    result = []
     for seed in range(50):
         model = random_table(seed)
         q, spread, error = solve(model)
         assert 0.0 <= error < 0.01 * spread
-        found.append((model, q, spread))
-    return found
+        result.append((model, q, spread))
+    return result
 
 
 @pytest.mark.law

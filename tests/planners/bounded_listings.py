@@ -24,16 +24,16 @@ from airoas.rng import Rng, hash_key
 Node = dict[str, Any]
 
 
-class Search:
+class SearchListing:
     """What the three have in common. Bounds are those of finite models: a row of numbers for each state."""
 
     def __init__(self, model: Any, belief: Particles, rng: Rng, count: int, bounds: Any, max_depth: int, xi: float, gap: float) -> None:
         self.model, self.max_depth, self.xi, self.gap = model, max_depth, xi, gap
-        found = find_bounds(model, bounds)
-        self.first_actions, self.by_action = list(found.first_actions), found.by_action
+        result = find_bounds(model, bounds)
+        self.first_actions, self.by_action = list(result.first_actions), result.by_action
         every = np.array([model.row("state", model.state(i))[0] for i in range(model.n_states())])
-        self.rows = np.zeros((len(every), found.width))
-        found.evaluate(every, np.array([not model.is_terminal(model.state(i)) for i in range(len(every))]), self.rows, 0)
+        self.rows = np.zeros((len(every), result.width))
+        result.evaluate(every, np.array([not model.is_terminal(model.state(i)) for i in range(len(every))]), self.rows, 0)
         self.seed = rng.bits(62)
         live = np.where([model.is_terminal(self.state(row)) for row in belief.states], 0.0, belief.weights)
         self.start = [self.state(belief.states[i]) for i in indices(live, count, rng)]
@@ -77,7 +77,7 @@ def nodes(node: Node) -> list[Node]:
     return [node, *(n for child in below for n in nodes(child))]
 
 
-class ParticleSearch(Search):
+class ParticleSearchListing(SearchListing):
     """Nodes of weighted particles: AIROAS (lazy, without annealing) and AdaOPS."""
 
     def __init__(self, *start: Any, delta: float, target: float, count: Callable[[list], int]) -> None:
@@ -180,16 +180,16 @@ class ParticleSearch(Search):
         excess = [(c["probability"] * (c["upper"] - c["lower"] - self.allowed(c["depth"])), c) for c in action["children"]]
         return max(excess, key=lambda pair: pair[0], default=None)
 
-    def close(self, node: Node) -> None:
+    def tolerance(self, node: Node) -> None:
         node["upper"] = node["lower"]
         self.backup(node)
 
 
-class Airoas(ParticleSearch):
+class Airoas(ParticleSearchListing):
     """AIROAS(anneal="none", trial="excess")."""
 
-    def __init__(self, *start: Any, **how: Any) -> None:
-        super().__init__(*start, **how)
+    def __init__(self, *start: Any, **options: Any) -> None:
+        super().__init__(*start, **options)
         self.open(self.root)
         self.compute(self.root)
 
@@ -197,7 +197,7 @@ class Airoas(ParticleSearch):
         node = self.root
         while True:
             if node["depth"] >= self.max_depth:
-                return self.close(node)
+                return self.tolerance(node)
             fresh = node["actions"] is None
             if fresh:
                 self.update_leaf(node)
@@ -214,9 +214,9 @@ class Airoas(ParticleSearch):
             node = best[1]
 
 
-class Adaops(ParticleSearch):
-    def __init__(self, *start: Any, **how: Any) -> None:
-        super().__init__(*start, **how)
+class Adaops(ParticleSearchListing):
+    def __init__(self, *start: Any, **options: Any) -> None:
+        super().__init__(*start, **options)
         self.open(self.root)
         self.compute(self.root)
         self.branch_all(self.root)
@@ -243,10 +243,10 @@ class Adaops(ParticleSearch):
             if best is None:
                 return None
             node = best[1]
-        return self.close(node)
+        return self.tolerance(node)
 
 
-class Ardespot(Search):
+class Ardespot(SearchListing):
     """Scenarios are (number, state); "share" is |Phi| / K, "default" l0 and "plain" U. mu is "upper"."""
 
     def __init__(self, *start: Any, regularisation: float) -> None:
@@ -305,8 +305,8 @@ class Ardespot(Search):
             self.compute(node)
 
     def excess(self, node: Node) -> float:
-        share = len(node["scenarios"]) / len(self.start)
-        return node["upper"] - node["lower"] - share * self.xi * max(0.0, self.root["upper"] - self.root["lower"])
+        fraction = len(node["scenarios"]) / len(self.start)
+        return node["upper"] - node["lower"] - fraction * self.xi * max(0.0, self.root["upper"] - self.root["lower"])
 
     def blocked(self, node: Node) -> bool:
         edges = 1
@@ -350,31 +350,33 @@ def listing(planner: Any, model: Any, belief: Particles, rng: Rng) -> Any:
     common = planner.bounds, planner.max_depth, planner.gap_ratio, planner.gap
     if isinstance(planner, ARDESPOT):
         return Ardespot(model, belief, rng, planner.scenarios, *common, regularisation=planner.regularisation)
-    how = {"delta": planner.delta, "target": planner.target_inefficiency}
+    options = {"delta": planner.delta, "target": planner.target_inefficiency}
     if isinstance(planner, AIROAS):
-        return Airoas(model, belief, rng, planner.particles, *common, **how, count=lambda states: planner.particles)
+        return Airoas(model, belief, rng, planner.particles, *common, **options, count=lambda states: planner.particles)
 
     def count(states: list) -> int:
         return kld_size(len({model.cell(s) for s in states}), planner.min_particles, planner.max_particles)
 
     live = [s for row in belief.states if not model.is_terminal(s := model.from_row("state", row))]
-    return Adaops(model, belief, rng, count(live), *common, **how, count=count)
+    return Adaops(model, belief, rng, count(live), *common, **options, count=count)
 
 
-def assert_same(node: Any, listed: Node) -> None:
+def assert_same(node: Any, expected: Node) -> None:
     """A planner's tree, from this belief on, is the listing's."""
-    close = {"rel": 1e-9, "abs": 1e-9}
-    assert node.observation == listed["seen"]
-    assert (node.depth, node.is_leaf) == (listed["depth"], listed["actions"] is None)
-    assert [node.probability, node.lower, node.upper] == approx([listed["probability"], listed["lower"], listed["upper"]], **close)
-    if listed["actions"] is None:
+    tolerance = {"rel": 1e-9, "abs": 1e-9}
+    assert node.observation == expected["seen"]
+    assert (node.depth, node.is_leaf) == (expected["depth"], expected["actions"] is None)
+    assert [node.probability, node.lower, node.upper] == approx(
+        [expected["probability"], expected["lower"], expected["upper"]], **tolerance
+    )
+    if expected["actions"] is None:
         return
-    assert [node.tree.model.from_row("state", row) for row in node.particles.states] == listed["states"]
-    assert node.particles.weights == approx(np.array(listed["weights"]), **close)
-    assert [branch.action for branch in node.branches] == [action["a"] for action in listed["actions"]]
-    for branch, action in zip(node.branches, listed["actions"], strict=True):
-        assert [branch.lower, branch.upper] == approx([action["lower"], action["upper"]], **close)
-        assert branch.reward == approx(action["reward"], nan_ok=True, **close)
+    assert [node.tree.model.from_row("state", row) for row in node.particles.states] == expected["states"]
+    assert node.particles.weights == approx(np.array(expected["weights"]), **tolerance)
+    assert [branch.action for branch in node.branches] == [action["a"] for action in expected["actions"]]
+    for branch, action in zip(node.branches, expected["actions"], strict=True):
+        assert [branch.lower, branch.upper] == approx([action["lower"], action["upper"]], **tolerance)
+        assert branch.reward == approx(action["reward"], nan_ok=True, **tolerance)
         assert len(branch.children) == len(action["children"] or ())
         for child, below in zip(branch.children, action["children"] or (), strict=True):
             assert_same(child, below)

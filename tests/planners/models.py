@@ -190,8 +190,8 @@ def tiger_value(left: float, steps: int, end: float, model: Any) -> float:
     best = max(-100.0 * left + 10.0 * (1.0 - left), 10.0 * left - 100.0 * (1.0 - left)) + opened
     listen = -1.0
     for right, wrong in ((accuracy, 1.0 - accuracy), (1.0 - accuracy, accuracy)):
-        chance = left * right + (1.0 - left) * wrong
-        listen += model.discount * chance * tiger_value(left * right / chance, steps - 1, end, model)
+        probability = left * right + (1.0 - left) * wrong
+        listen += model.discount * probability * tiger_value(left * right / probability, steps - 1, end, model)
     return max(best, listen)
 
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import airoas
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     cell: int
     prize: int
 
 
-class Sight(NamedTuple):
+class Reading(NamedTuple):
     prize: int
     edge: float
 
@@ -29,19 +29,19 @@ class Corridor(NamedTuple):
         return ("left", "right", "grab")
 
     def initial(self, rng):
-        return Place(1 + rng.integer(2), rng.integer(2))
+        return Position(1 + rng.integer(2), rng.integer(2))
 
     def legal(self, s, a):
         return not (a == 0 and s.cell == 0) and not (a == 1 and s.cell == 3)
 
     def step(self, s, a, rng):
         if a == 2:
-            return Place(-1, s.prize), 5.0 if s.cell == 3 * s.prize else -5.0
-        return Place(s.cell + (1 if a == 1 else -1), s.prize), -1.0
+            return Position(-1, s.prize), 5.0 if s.cell == 3 * s.prize else -5.0
+        return Position(s.cell + (1 if a == 1 else -1), s.prize), -1.0
 
     def observe(self, s, a, rng):
         wrong = rng.uniform() < self.noise
-        return Sight(1 - s.prize if wrong else s.prize, 0.5 if s.cell in (0, 3) else -0.5)
+        return Reading(1 - s.prize if wrong else s.prize, 0.5 if s.cell in (0, 3) else -0.5)
 
     def obs_logpdf(self, o, s, a):
         if (o.edge > 0.0) != (s.cell == 0 or s.cell == 3):
@@ -115,7 +115,7 @@ class Cliff(NamedTuple):
         return ("on", "back")
 
     def initial(self, rng):
-        return Place(0, 1)
+        return Position(0, 1)
 
     def is_terminal(self, s):
         return s.cell == 7
@@ -134,8 +134,8 @@ class Cliff(NamedTuple):
         if s.cell == 7:
             raise ValueError("step over the edge")
         if s.prize == 0 and rng.integer(3) == 0:
-            return Place(7, s.prize), -5.0
-        return Place(min(s.cell + 1, 3) if a == 0 else s.cell - 1, 0), 1.0
+            return Position(7, s.prize), -5.0
+        return Position(min(s.cell + 1, 3) if a == 0 else s.cell - 1, 0), 1.0
 
     def observe(self, s, a, rng):
         if s.cell == 7:

@@ -52,12 +52,12 @@ def test_golden_tree() -> None:
     belief = Particles([[0.0], [1.0]])
     planner = AIROAS(iterations=10, anneal="none", particles=4, bounds=STEPS)
     decision = planner.plan(model, belief, stream(0))
-    look, first, second = decision.tree.root.branches
+    sense, first, second = decision.tree.root.branches
     assert decision.tree.root.particles.states.tolist() == [[0.0], [0.0], [1.0], [1.0]]
     assert (decision.action, decision.stats.stop, decision.stats.trials, decision.stats.nodes) == (0, "gap", 1, 3)
-    assert [decision.value, decision.lower, decision.upper, look.lower, look.upper, look.reward] == pytest.approx([4, 4, 4, 4, 4, -1])
-    assert [(child.probability, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
-    assert [bound for child in look.children for bound in (child.lower, child.upper)] == pytest.approx([10.0] * 4)
+    assert [decision.value, decision.lower, decision.upper, sense.lower, sense.upper, sense.reward] == pytest.approx([4, 4, 4, 4, 4, -1])
+    assert [(child.probability, child.depth, child.observation.number) for child in sense.children] == [(0.5, 1, 0), (0.5, 1, 1)]
+    assert [bound for child in sense.children for bound in (child.lower, child.upper)] == pytest.approx([10.0] * 4)
     for branch in (first, second):  # nobody looked into them
         assert not branch.children
         assert math.isnan(branch.reward)
@@ -171,9 +171,9 @@ def posterior_error(planner: AIROAS, model: Beacon, belief: Particles) -> tuple[
                 weights = np.exp(logs - logs.max())
                 weights /= weights.sum()
                 gain = 0.01 / (model.noise**2 + 0.01)  # each has moved by normal noise of sd 0.1 as well
-                places = before + gain * (child.observation.x - before)
-                mean = weights @ places
-                spread = math.sqrt(weights @ (places - mean) ** 2 + 0.01 * (1.0 - gain))
+                positions = before + gain * (child.observation.x - before)
+                mean = weights @ positions
+                spread = math.sqrt(weights @ (positions - mean) ** 2 + 0.01 * (1.0 - gain))
                 errors.append((child.particles.mean()[0] - mean) / spread)
                 spreads.append(child.particles.std()[0] / spread)
     assert len(errors) > 10

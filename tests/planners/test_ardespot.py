@@ -48,12 +48,12 @@ def test_golden_tree() -> None:
     for price in (0.0, 0.1):
         planner = ARDESPOT(iterations=10, scenarios=4, bounds=("blind", "mdp"), regularisation=price)
         decision = planner.plan(fork(), Particles([[0.0], [1.0]]), stream(0))
-        look, first, second = decision.tree.root.branches
+        sense, first, second = decision.tree.root.branches
         assert (decision.action, decision.stats.stop, decision.stats.trials, decision.stats.nodes) == (0, "gap", 0, 3)
-        assert [decision.value, decision.lower, decision.upper, look.lower, look.upper] == pytest.approx([4.0 - price] * 5)
-        assert look.reward == -1.0
-        assert [(child.probability, child.depth, child.observation.number) for child in look.children] == [(0.5, 1, 0), (0.5, 1, 1)]
-        assert [bound for child in look.children for bound in (child.lower, child.upper)] == pytest.approx([2.5] * 4)
+        assert [decision.value, decision.lower, decision.upper, sense.lower, sense.upper] == pytest.approx([4.0 - price] * 5)
+        assert sense.reward == -1.0
+        assert [(child.probability, child.depth, child.observation.number) for child in sense.children] == [(0.5, 1, 0), (0.5, 1, 1)]
+        assert [bound for child in sense.children for bound in (child.lower, child.upper)] == pytest.approx([2.5] * 4)
         for branch in (first, second):
             assert not branch.children
             assert [branch.lower, branch.upper, branch.reward] == pytest.approx([-price, -price, 0.0])

@@ -31,29 +31,29 @@ PLANNERS = {
 COUNTS = ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_annealed", "n_stages", "n_evaluations")
 
 
-def content(tree) -> dict[str, np.ndarray]:
+def columns_of(tree) -> dict[str, np.ndarray]:
     """Every column, as far as it is in use, by name."""
     columns = tree.columns
     nodes, actions, rows = (slice(0, n) for n in (columns.n_nodes, columns.n_action_nodes, columns.n_rows))
     inner, branched = columns.first_action[nodes] >= 0, columns.first_child[actions] >= 0
     of_nodes = ("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions")
     of_actions = ("node", "actions", "reward", "action_lower", "action_upper", "first_child", "n_children")
-    found = {name: getattr(columns, name)[nodes] for name in of_nodes} | {name: getattr(columns, name)[actions] for name in of_actions}
-    found |= {"observations": columns.observations[1 : columns.n_nodes], "states": columns.states[rows], "weights": columns.weights[rows]}
-    found |= {name: getattr(columns, name)[nodes][inner] for name in ("first_particle", "n_particles")}
+    result = {name: getattr(columns, name)[nodes] for name in of_nodes} | {name: getattr(columns, name)[actions] for name in of_actions}
+    result |= {"observations": columns.observations[1 : columns.n_nodes], "states": columns.states[rows], "weights": columns.weights[rows]}
+    result |= {name: getattr(columns, name)[nodes][inner] for name in ("first_particle", "n_particles")}
     if tree.weighted:
-        found |= {"key": columns.key[nodes], "first_successor": columns.first_successor[actions][branched]}
+        result |= {"key": columns.key[nodes], "first_successor": columns.first_successor[actions][branched]}
     else:
-        found |= {name: getattr(columns, name)[nodes] for name in ("default", "unregularised")}
-        found |= {"action_unregularised": columns.action_unregularised[actions]}
-    found |= {"counts": np.array([getattr(columns, name) for name in COUNTS]), "crossing": np.array([columns.crossing])}
-    return {name: np.array(column) for name, column in found.items()}
+        result |= {name: getattr(columns, name)[nodes] for name in ("default", "unregularised")}
+        result |= {"action_unregularised": columns.action_unregularised[actions]}
+    result |= {"counts": np.array([getattr(columns, name) for name in COUNTS]), "crossing": np.array([columns.crossing])}
+    return {name: np.array(column) for name, column in result.items()}
 
 
 def assert_no_trace(cut, whole) -> None:
     """A decision that was cut short is the one of its finished trials, in every column."""
     assert cut.stats.trials == whole.stats.trials
-    before, after = content(whole.tree), content(cut.tree)
+    before, after = columns_of(whole.tree), columns_of(cut.tree)
     for name, column in before.items():
         assert np.array_equal(column, after[name], equal_nan=column.dtype.kind == "f"), name
     assert (cut.action, cut.value, cut.lower, cut.upper) == (whole.action, whole.value, whole.lower, whole.upper)
@@ -90,22 +90,22 @@ def test_a_trial_cut_at_any_look_at_the_clock_leaves_no_trace(name: str, monkeyp
     few = {"airoas": {"particles": 6}, "annealed": {"particles": 6}, "as printed": {"particles": 6, "max_depth": 3}}
     few |= {"adaops": {"min_particles": 4, "max_particles": 8, "max_depth": 4}, "ardespot": {"scenarios": 40, "max_depth": 4}}
     planner = replace(PLANNERS[name], iterations=8, **few[name])
-    looks, jump = 0, 0
+    reads, jump = 0, 0
 
     def perf_counter() -> float:
-        nonlocal looks
-        looks += 1
-        return math.inf if looks == jump else 0.0
+        nonlocal reads
+        reads += 1
+        return math.inf if reads == jump else 0.0
 
     monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=perf_counter))
     cuts = 0
     with airoas.running("interpreted"):
         wholes = [replace(planner, iterations=n).plan(BEACON, BELIEF, stream(3)) for n in range(1, 9)]
         assert wholes[-1].stats.stop == "iterations"
-        looks = 0
+        reads = 0
         planner.plan(BEACON, BELIEF, stream(3))
-        for look in range(1, looks + 1):
-            looks, jump = 0, look
+        for read in range(1, reads + 1):
+            reads, jump = 0, read
             cut = planner.plan(BEACON, BELIEF, stream(3))
             assert cut.stats.stop == "deadline"
             if cut.stats.trials > 0:
@@ -228,9 +228,9 @@ def test_tree_is_walked_and_printed() -> None:
 def test_a_tree_outlives_later_decisions() -> None:
     planner = replace(PLANNERS["airoas"], iterations=20)
     first = planner.plan(BEACON, BELIEF, stream(1))
-    before = content(first.tree)
+    before = columns_of(first.tree)
     others = [planner.plan(BEACON, BELIEF, stream(seed)) for seed in range(2, 6)]
-    after = content(first.tree)
+    after = columns_of(first.tree)
     assert all(np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f") for name in before)
     assert len({id(other.tree.columns) for other in others}) == 4
     assert first.tree.columns.n_trials == 20

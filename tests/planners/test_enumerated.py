@@ -39,11 +39,11 @@ def test_nodes_hold_the_posterior(name: str, mode: str) -> None:
 def check(model, node, belief: Particles) -> int:
     if node.is_leaf:
         return 0
-    found, wanted = np.zeros(model.n_states()), np.zeros(model.n_states())
-    for into, states, weights in ((found, node.particles.states, node.particles.weights), (wanted, belief.states, belief.weights)):
+    result, wanted = np.zeros(model.n_states()), np.zeros(model.n_states())
+    for into, states, weights in ((result, node.particles.states, node.particles.weights), (wanted, belief.states, belief.weights)):
         for row, weight in zip(states, weights, strict=True):
             into[model.index(model.from_row("state", row))] += weight
-    assert found == pytest.approx(wanted, abs=1e-3)
+    assert result == pytest.approx(wanted, abs=1e-3)
     compared = 1
     for branch in node.branches:
         for child in branch.children:

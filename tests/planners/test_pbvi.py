@@ -16,18 +16,18 @@ from airoas.planners import PBVI
 
 @pytest.mark.parametrize("model", [tiger(), walk(states=5), random_table(2, 4, 3, 2), fork()], ids=["tiger", "walk", "random", "fork"])
 def test_takes_the_first_action_of_the_best_plan(model) -> None:
-    found = find_plans(model)
+    result = find_plans(model)
     rng = np.random.default_rng(0)
     live = np.flatnonzero(model.ends == 0.0)
     for _ in range(20):
         weights = rng.dirichlet(np.ones(len(live)))
         decision = PBVI().plan(model, Particles(live[:, None].astype(float), weights), stream(0))
-        worth = weights @ found["values"][live]
-        assert decision.value == pytest.approx(worth.max(), abs=1e-9)
-        assert worth[found["first"] == decision.action].max() == pytest.approx(worth.max(), abs=1e-9)
+        value = weights @ result["values"][live]
+        assert decision.value == pytest.approx(value.max(), abs=1e-9)
+        assert value[result["first"] == decision.action].max() == pytest.approx(value.max(), abs=1e-9)
         assert decision.lower == decision.value
         assert math.isnan(decision.upper)
-        assert decision.stats.notes == {"plans": len(worth), "sound": True}
+        assert decision.stats.notes == {"plans": len(value), "sound": True}
 
 
 def test_looks_where_that_pays() -> None:

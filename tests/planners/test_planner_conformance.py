@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import Beacon, one_step, random_table, table, tiger, walk
-from test_bounded_tree import content
+from test_bounded_tree import columns_of
 
 import airoas
 from airoas import Particles, stream
@@ -64,7 +64,7 @@ def fingerprint(decision: Any) -> Any:
     """All that a decision consists of, but for the time it took."""
     tree, stats = decision.tree, decision.stats
     if tree is not None:
-        tree = {name: column.tobytes() for name, column in content(tree).items()} if hasattr(tree, "columns") else str(tree)
+        tree = {name: column.tobytes() for name, column in columns_of(tree).items()} if hasattr(tree, "columns") else str(tree)
     return decision.action, repr(decision.value), repr(decision.lower), repr(decision.upper), stats.nodes, stats.trials, tree
 
 
@@ -206,11 +206,11 @@ def test_interpreted_equals_compiled(kind: str, name: str) -> None:
         model = tiger(more=1.0)
         belief = Particles([[0.0], [1.0]])
     small = with_options(planner, iterations=3, particles=8, min_particles=4, max_particles=12, scenarios=10, max_depth=3)
-    found = []
+    result = []
     for mode in ("compiled", "interpreted"):
         with airoas.running(mode):
-            found.append(fingerprint(small.plan(model, belief, stream(5))))
-    assert found[0] == found[1]
+            result.append(fingerprint(small.plan(model, belief, stream(5))))
+    assert result[0] == result[1]
 
 
 @over_continuous
@@ -319,6 +319,6 @@ def test_options_are_refused_with_a_remedy(cls: Any, options: dict, message: str
 
 def test_bounds_may_be_a_list() -> None:
     """As they come from a file."""
-    listed, paired = (AIROAS(iterations=5, anneal="none", bounds=pair) for pair in (["blind", "mdp"], ("blind", "mdp")))
-    assert listed == paired
-    assert hash(listed) == hash(paired)
+    in_list, paired = (AIROAS(iterations=5, anneal="none", bounds=pair) for pair in (["blind", "mdp"], ("blind", "mdp")))
+    assert in_list == paired
+    assert hash(in_list) == hash(paired)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from listings import assert_same, pomcp
-from scripted import Chain, Corridor, Place, Slide
+from scripted import Chain, Corridor, Position, Slide
 
 import airoas
 from airoas import Particles, stream
@@ -43,8 +43,8 @@ def horizon_value(left: float, steps: int, model: Tiger) -> float:
     listen = -1.0
     for says_left in (True, False):
         right, wrong = (model.accuracy, 1.0 - model.accuracy) if says_left else (1.0 - model.accuracy, model.accuracy)
-        chance = left * right + (1.0 - left) * wrong
-        listen += model.discount * chance * horizon_value(left * right / chance, steps - 1, model)
+        probability = left * right + (1.0 - left) * wrong
+        listen += model.discount * probability * horizon_value(left * right / probability, steps - 1, model)
     return max(best, listen)
 
 
@@ -133,8 +133,8 @@ def test_first_thread_is_the_single_search() -> None:
     single = POMCP(iterations=100, c=5.0).plan(CORRIDOR, BELIEF, stream(1))
     double = POMCP(iterations=200, c=5.0, threads=2).plan(CORRIDOR, BELIEF, stream(1))
     values = [(child.visits, child.value) for child in single.tree.root.children]
-    parts = [ActionNode(CORRIDOR, child._parts[:1]) for child in double.tree.root.children]
-    assert [(part.visits, part.value) for part in parts] == values
+    members = [ActionNode(CORRIDOR, child._members[:1]) for child in double.tree.root.children]
+    assert [(part.visits, part.value) for part in members] == values
 
 
 def test_more_threads_than_iterations() -> None:
@@ -189,16 +189,16 @@ class Stuck(NamedTuple):
         return ("down",)
 
     def initial(self, rng):
-        return Place(2, 0)
+        return Position(2, 0)
 
     def legal(self, s, a):
         return s.cell > 0
 
     def step(self, s, a, rng):
-        return Place(s.cell - 1, s.prize), math.log(s.prize) if s.prize < 0 else 0.0
+        return Position(s.cell - 1, s.prize), math.log(s.prize) if s.prize < 0 else 0.0
 
     def observe(self, s, a, rng):
-        return Place(0, 0)
+        return Position(0, 0)
 
     def obs_logpdf(self, o, s, a):
         return 0.0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numba.core import event
-from scripted import Chain, Cliff, Corridor, Sight, Slide
+from scripted import Chain, Cliff, Corridor, Reading, Slide
 
 import airoas
 from airoas.compiler.kernels import Kernel, kernel
@@ -25,7 +25,7 @@ from airoas.planners.visits.tree import (
     ROOT,
     add_action_node,
     add_child,
-    back_up,
+    backup_path,
     choose_by_ucb,
     find_child,
     make_tree,
@@ -50,8 +50,8 @@ def insert(tree, actions, rows, nodes):
     for i in range(len(actions)):
         for k in range(rows.shape[1]):
             tree.observations[tree.n_histories, k] = rows[i, k]
-        found = find_child(tree, actions[i])
-        nodes[i] = add_child(tree, 1) if found == NONE else found
+        result = find_child(tree, actions[i])
+        nodes[i] = add_child(tree, 1) if result == NONE else result
 
 
 @pytest.mark.parametrize("mode", ["compiled", "interpreted"])
@@ -93,9 +93,9 @@ def test_growth_is_never_late() -> None:
         present = held[lookup.start : lookup.start + lookup.size]
         moved = lookup.n_moved >= lookup.old_size
         before = held[lookup.old_start : lookup.old_start + (0 if moved else lookup.old_size)]
-        found = present[present != NONE]
-        assert len(found) == len(set(found))
-        assert set(found) | set(before[before != NONE]) == set(range(count))
+        result = present[present != NONE]
+        assert len(result) == len(set(result))
+        assert set(result) | set(before[before != NONE]) == set(range(count))
         assert lookup.n_emptied <= 2 * lookup.size
 
 
@@ -161,7 +161,7 @@ def test_returns_are_averaged_from_the_end_of_the_path() -> None:
     for reward, value in ((2.0, 8.0), (4.0, 0.0)):
         pass_through(tree, 0, ROOT, 0, 1.0)
         pass_through(tree, 1, child, 1, reward)
-        back_up(tree, 2, value, 0.5)
+        backup_path(tree, 2, value, 0.5)
     first, second = tree.action_nodes[:2]
     assert (first.visits, first.value, first.bonus) == (2, 3.5, 1.0 / math.sqrt(2.0))
     assert (second.visits, second.value) == (2, 5.0)
@@ -219,7 +219,7 @@ def test_tree_is_printed_and_walked() -> None:
     assert root.visits == 500 == sum(child.visits for child in root.children)
     assert root.value == max(child.value for child in root.children)
     below = [node for child in root.children for node in child.children]
-    assert all(isinstance(node.observation, Sight) for node in below)
+    assert all(isinstance(node.observation, Reading) for node in below)
     for child in root.children:  # each visit but the one that made a history goes on in it, or ends there
         assert sum(node.visits for node in child.children) <= child.visits - len(child.children)
 
@@ -258,7 +258,7 @@ def compiled_while(action) -> list[str]:
     """The functions that numba compiles meanwhile, by the names that they have in the source."""
     with event.install_recorder("numba:compile") as recorder:
         action()
-    names = [found.data["dispatcher"].py_func.__name__ for _, found in recorder.buffer if found.is_start]
+    names = [result.data["dispatcher"].py_func.__name__ for _, result in recorder.buffer if result.is_start]
     return [re.sub("_[0-9a-f]{16}$", "", name) for name in names]
 
 
@@ -296,12 +296,12 @@ def test_a_model_compiles_nothing_of_the_search(planner: POMCP | POMCPOW, salt: 
     policy of their own, or continuous actions."""
     for other in (Chain(), Cliff(), *([Slide()] if isinstance(planner, POMCPOW) else [])):
         planner.prepare(other)
-    found = compiled_while(lambda: planner.prepare(new_model(salt)))
-    assert {"_step", "rollout"} <= set(found)
+    result = compiled_while(lambda: planner.prepare(new_model(salt)))
+    assert {"_step", "rollout"} <= set(result)
     parts = answer, lists, lookup, root, search, tree, widening, pomcp, pomcpow
     shared = {name for part in parts for name, value in vars(part).items() if isinstance(value, FunctionType | Kernel)}
-    assert not set(found) & (shared | {"search"})
-    assert len(found) < 40
+    assert not set(result) & (shared | {"search"})
+    assert len(result) < 40
 
 
 def test_a_tree_that_is_looked_at_is_left_alone() -> None:

@@ -47,7 +47,7 @@ def time_for_all(task: dict[str, Any]) -> dict[str, Any]:
 def written(
     folder: Path,
     earned: Callable[[dict[str, Any]], float],
-    share: float = 1.0,
+    fraction: float = 1.0,
     searched: Callable[[dict[str, Any]], dict[str, Any]] = time_for_all,
 ) -> dict[str, str]:
     """The sections of a page made from rows with returns of our own: world (shared by seed) plus what `earned` says."""
@@ -56,10 +56,10 @@ def written(
         (folder / name).mkdir(parents=True)
         (folder / name / "spec.toml").write_text(spec.text, encoding="utf-8")
         with open(folder / name / "episodes.jsonl", "w", encoding="utf-8") as file:
-            for task in tasks[: int(share * len(tasks))]:
-                worth = stream(task["seed"], task["domain"]).normal() + 0.1 * stream(task["seed"], task["id"]).normal() + earned(task)
+            for task in tasks[: int(fraction * len(tasks))]:
+                value = stream(task["seed"], task["domain"]).normal() + 0.1 * stream(task["seed"], task["id"]).normal() + earned(task)
                 times = {"plan": [0.08, 0.1], "overshoot": [0.0, 0.0], "update": [0.001, 0.003], "started": "2026-01-01T00:00:00+0000"}
-                told = {"version": "0", "machine": {"cpu": "none"}, "discounted_return": worth, "steps": 2, "terminated": True}
+                told = {"version": "0", "machine": {"cpu": "none"}, "discounted_return": value, "steps": 2, "terminated": True}
                 file.write(
                     json.dumps(task | told | searched(task) | {"success": True, "wrong_stop": False, "recoveries": 0, "times": times})
                     + "\n"
@@ -79,8 +79,8 @@ def page_of(folder: Path) -> dict[str, str]:
 
 def line(section: str, *beginning: str) -> list[str]:
     """The cells of the row that begins so."""
-    found = [row.strip("| ").split(" | ") for row in section.splitlines() if row.startswith("| ")]
-    return next(cells for cells in found if tuple(cells[: len(beginning)]) == beginning)
+    result = [row.strip("| ").split(" | ") for row in section.splitlines() if row.startswith("| ")]
+    return next(cells for cells in result if tuple(cells[: len(beginning)]) == beginning)
 
 
 def test_the_page_is_made_from_the_rows(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_is_not_run_is_said_to_be_so(tmp_path: Path) -> None:
 
 
 def test_few_rows_are_no_verdict(tmp_path: Path) -> None:
-    page = written(tmp_path, lambda task: 100.0, share=0.01)
+    page = written(tmp_path, lambda task: 100.0, fraction=0.01)
     for section in page.values():
         assert "not finished" in section
     assert "“at least” is reached in 0 of 8 rows, open in 0, missed in 0." in page["targets"]
@@ -122,12 +122,12 @@ def test_few_rows_are_no_verdict(tmp_path: Path) -> None:
 
 def test_all_rows_speak(tmp_path: Path) -> None:
     def earned(task: dict[str, Any]) -> float:
-        worth = TARGETS.get(task["domain"], (-9.0,))[0]
+        value = TARGETS.get(task["domain"], (-9.0,))[0]
         if task["domain"] == "light-dark-1.0":
-            worth += 5.0 * (task["planner"] == "airoas") + 3.0 * (task["filter"] == "annealed") + task["options"].get("seconds", 0.0)
+            value += 5.0 * (task["planner"] == "airoas") + 3.0 * (task["filter"] == "annealed") + task["options"].get("seconds", 0.0)
         if task["domain"] == "laser-tag":
-            worth -= 3.0 * (task["planner"] == "airoas")
-        return worth + (20.0 if "rock-sample-random" in task["domain"] else 0.0)
+            value -= 3.0 * (task["planner"] == "airoas")
+        return value + (20.0 if "rock-sample-random" in task["domain"] else 0.0)
 
     page = written(tmp_path, earned)
     assert not any("not finished" in section or "no trial in" in section for section in page.values())
@@ -254,10 +254,10 @@ def test_hint_free_domains_are_the_same_worlds_without_help(name: str, hinted: s
 
 @pytest.mark.parametrize("page", ["planners.md", "annealing.md"])
 def test_numbers_quoted_elsewhere_stand_on_the_page(page: str) -> None:
-    there = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    unchanged = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     paragraphs = (ROOT / "docs" / page).read_text(encoding="utf-8").split("\n\n")
     quoted = [number for text in paragraphs if "(results.md" in text for number in re.findall(r"\d+\.\d\d\b", text)]
-    assert quoted and not [number for number in quoted if number not in there]
+    assert quoted and not [number for number in quoted if number not in unchanged]
 
 
 def erased(model: Any) -> float:
@@ -267,7 +267,7 @@ def erased(model: Any) -> float:
     for _ in range(200):
         before = dict(values)
         for x, y, known in values:
-            there = before[x, y, known]
+            unchanged = before[x, y, known]
             ways = [10.0 if x == n - 1 else discount * before[x + 1, y, known]]
             ways += [discount * before[x - 1, y, known]] if x else []
             ways += [discount * before[x, y + step, known] for step in (-1, 1) if 0 <= y + step < n]
@@ -275,7 +275,7 @@ def erased(model: Any) -> float:
                 bad, good = ((*known[:i], sign, *known[i + 1 :]) for sign in "-+")
                 if known[i] == "?":
                     told = 2.0 * model.accuracy[x, y, i] - 1.0
-                    ways.append(discount * (0.5 * told * (before[x, y, bad] + before[x, y, good]) + (1.0 - told) * there))
+                    ways.append(discount * (0.5 * told * (before[x, y, bad] + before[x, y, good]) + (1.0 - told) * unchanged))
                 if model.rocks[i] == (x, y):
                     ways.append({"+": 10.0, "-": -10.0, "?": 0.0}[known[i]] + discount * before[x, y, bad])
             values[x, y, known] = max(ways)

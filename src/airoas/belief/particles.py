@@ -53,9 +53,9 @@ class Particles:
     @classmethod
     def _own(cls, states: np.ndarray, log_weights: np.ndarray) -> Particles:
         """Of arrays that nobody else holds and that are known to be right."""
-        made = cls.__new__(cls)
-        made._set(states, log_weights)
-        return made
+        particles = cls.__new__(cls)
+        particles._set(states, log_weights)
+        return particles
 
     @classmethod
     def sample(cls, model: Any, n: int, rng: Rng) -> Particles:

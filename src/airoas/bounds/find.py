@@ -13,13 +13,13 @@ import numpy as np
 
 from airoas.bounds import sides
 from airoas.bounds.finite import point_based
-from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
+from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_probabilities
 from airoas.bounds.finite.values import blind_values, checked_discount, fib_q_values, mdp_q_values
 from airoas.bounds.learned import fitted, reached, simulated
 from airoas.bounds.learned.grid import Grid, interpolation, shape_of
 from airoas.bounds.sides import ILLEGAL, Bounds, Side, join
 from airoas.bounds.store import kept, learned
-from airoas.compiler.kernels import mode
+from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError, suggest
 
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -51,10 +51,10 @@ UPPER = {
     "simulated": "value of the fully observable problem, learned from simulation, an estimate",
 }
 _QUIET = 2.0  # seconds
-_MOST_FOUND = 32  # kept in memory
+_MOST_CACHED = 32  # kept in memory
 
 Spec = str | tuple[float | str, float | str]
-_found: dict[tuple[str, str, str], Bounds] = {}
+_cached: dict[tuple[str, str, str], Bounds] = {}
 
 
 def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None] | None = None) -> Bounds:
@@ -69,20 +69,20 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
         problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
         raise OptionError(problem, "give it `actions`, a finite choice of them, or use the planner for continuous ones, POMCPOW.")
     pair = _pair(spec)
-    key = (model.content, repr(pair), mode())
-    if key not in _found:
+    key = (model.fingerprint, repr(pair), current_mode())
+    if key not in _cached:
         finder = _Finder(model, progress or (lambda doing: None))
         line = f"airoas: working out the bounds of {type(model).__name__}, once for this model"
         timer = threading.Timer(_QUIET, lambda: print(line, file=sys.stderr))
         if progress is None and sys.stderr.isatty():
             timer.start()
         try:
-            while len(_found) >= _MOST_FOUND:
-                _found.pop(next(iter(_found)))
-            _found[key] = join(finder.lower(pair[0]), finder.upper(pair[1]), model.n_actions)
+            while len(_cached) >= _MOST_CACHED:
+                _cached.pop(next(iter(_cached)))
+            _cached[key] = join(finder.lower(pair[0]), finder.upper(pair[1]), model.n_actions)
         finally:
             timer.cancel()
-    return _found[key]
+    return _cached[key]
 
 
 def find_plans(model: Any, progress: Callable[[str], None] | None = None) -> dict[str, np.ndarray]:
@@ -116,8 +116,8 @@ def _side(side: Any, known: dict[str, str], which: str) -> Any:
 class _Finder:
     """Makes the two sides; what both need is made once."""
 
-    def __init__(self, model: Any, tell: Callable[[str], None]) -> None:
-        self.model, self.tell = model, tell
+    def __init__(self, model: Any, progress: Callable[[str], None]) -> None:
+        self.model, self.progress = model, progress
 
     def lower(self, side: Any) -> Side:
         model = self.model
@@ -166,7 +166,7 @@ class _Finder:
 
     @functools.cached_property
     def _table(self) -> Enumeration:
-        self.tell("enumerating states")
+        self.progress("enumerating states")
         return enumerate_model(self.model)
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class _Finder:
 
         def solve() -> dict[str, np.ndarray]:
             repeated = self._repeated(None)
-            return point_based.solve(self.model, self._table, repeated["values"], repeated["first"], self.tell)
+            return point_based.solve(self.model, self._table, repeated["values"], repeated["first"], self.progress)
 
         return kept(self.model, "pbvi", solve)
 
@@ -184,8 +184,8 @@ class _Finder:
         if side == "auto":
             side = "pbvi" if point_based.is_quick(self.model, self._table) else "blind"
         if side == "pbvi":
-            found = self.plans
-            return {"values": found["few"], "first": found["few_first"], "exact": found["exact"], "name": np.array(side)}
+            result = self.plans
+            return {"values": result["few"], "first": result["few_first"], "exact": result["exact"], "name": np.array(side)}
         action = None if side == "blind" else _action(self.model, side.removeprefix("fixed:"))
         return {**self._repeated(action), "name": np.array(side)}
 
@@ -196,7 +196,7 @@ class _Finder:
         if not actions:
             worst = min(0.0, float(table.rewards.min())) / (1.0 - self.model.discount)
             return {"values": np.full((len(table.terminal), 1), worst), "first": np.array([-1]), "exact": np.array(table.exact)}
-        self.tell("values of repeated actions")
+        self.progress("values of repeated actions")
         values = blind_values(self.model, actions, table=table)
         best = _undominated(values)
         first = np.array([actions[k] for k in best])
@@ -205,9 +205,9 @@ class _Finder:
     def _observable(self, side: str) -> dict[str, np.ndarray]:
         model, table = self.model, self._table
         if side == "auto":  # with certain successors an observation shows nothing new: both bounds are the same
-            informed = table.successors.shape[2] > 1 and observation_chances(model, table) is not None
+            informed = table.successors.shape[2] > 1 and observation_probabilities(model, table) is not None
             side = "fib" if informed else "qmdp"
-        self.tell("fast informed bound" if side == "fib" else "values of the fully observable problem")
+        self.progress("fast informed bound" if side == "fib" else "values of the fully observable problem")
         q = fib_q_values(model, table=table) if side == "fib" else mdp_q_values(model, table=table)
         q = q.max(axis=1, keepdims=True) if side == "mdp" else np.maximum(q, ILLEGAL)
         return {"values": q, "exact": np.array(table.exact), "name": np.array(side)}
@@ -219,7 +219,7 @@ class _Finder:
 
     @functools.cached_property
     def _grid(self) -> tuple[Grid, np.ndarray] | None:
-        self.tell("looking where random actions lead")
+        self.progress("looking where random actions lead")
         checked_discount(self.model)
         return shape_of(self.model)
 
@@ -244,7 +244,7 @@ class _Finder:
     @functools.cached_property
     def _simulated(self) -> tuple[Side, Side]:
         checked_discount(self.model)
-        return simulated.parts(self.model, learned(self.model, "simulated", lambda: simulated.estimate(self.model, self.tell)))
+        return simulated.parts(self.model, learned(self.model, "simulated", lambda: simulated.estimate(self.model, self.progress)))
 
     def _on_grid(self, what: str, estimate: Callable[..., dict[str, np.ndarray]]) -> tuple[Grid, dict[str, np.ndarray]]:
         model = self.model
@@ -252,7 +252,7 @@ class _Finder:
             problem = f"the states of {type(model).__name__} are too many, or of too many components, for a grid"
             raise OptionError(problem, 'choose "simulated", or write `value_bounds`.')
         grid, visited = self._grid
-        return grid, learned(model, f"grid {what}", lambda: estimate(model, grid, visited, self.tell))
+        return grid, learned(model, f"grid {what}", lambda: estimate(model, grid, visited, self.progress))
 
     @functools.cached_property
     def _reached(self) -> dict[str, np.ndarray]:
@@ -260,7 +260,7 @@ class _Finder:
         if not reached.is_whole(self.model):
             return {}
         checked_discount(self.model)
-        return learned(self.model, "reached", lambda: reached.estimate(self.model, self.tell))
+        return learned(self.model, "reached", lambda: reached.estimate(self.model, self.progress))
 
 
 def _undominated(values: np.ndarray) -> list[int]:

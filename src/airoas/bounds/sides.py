@@ -79,7 +79,7 @@ def bind(function: Kernel, owner: Any) -> Bound:
     return function.bind(owner, np.zeros((1, 1)), np.zeros(1, np.bool_), np.zeros((1, 1)), 0)
 
 
-class Pair(Record):
+class Joined(Record):
     """A lower and an upper bound."""
 
     lower: Any
@@ -89,9 +89,9 @@ class Pair(Record):
 
 
 @kernel
-def _one_after_the_other(pair: Pair, states: Any, alive: Any, out: Any, at: int) -> None:
-    pair.lower(states, alive, out, at)
-    pair.upper(states, alive, out, at + pair.width)
+def _one_after_the_other(both: Joined, states: Any, alive: Any, out: Any, at: int) -> None:
+    both.lower(states, alive, out, at)
+    both.upper(states, alive, out, at + both.width)
 
 
 def join(lower: Side, upper: Side, n_actions: int) -> Bounds:
@@ -100,7 +100,7 @@ def join(lower: Side, upper: Side, n_actions: int) -> Bounds:
         lower=lower.name,
         upper=upper.name,
         sound=lower.sound and upper.sound,
-        evaluate=bind(_one_after_the_other, Pair(lower=lower.evaluate, upper=upper.evaluate, width=lower.width)),
+        evaluate=bind(_one_after_the_other, Joined(lower=lower.evaluate, upper=upper.evaluate, width=lower.width)),
         first_actions=np.array(lower.first_actions, dtype=np.int64),
         by_action=upper.width == n_actions,
         width=lower.width + upper.width,
@@ -125,14 +125,14 @@ def number(value: float) -> Bound:
     return bind(_number, Number(value=float(value)))
 
 
-class Table(Record):
+class ValueTable(Record):
     model: Any
     values: Any
     """[S, width] a row for each state of a finite model."""
 
 
 @kernel
-def _table_row(table: Table, states: Any, alive: Any, out: Any, at: int) -> None:
+def _table_row(table: ValueTable, states: Any, alive: Any, out: Any, at: int) -> None:
     model = table.model
     for i in range(len(states)):
         if alive[i]:
@@ -143,7 +143,7 @@ def _table_row(table: Table, states: Any, alive: Any, out: Any, at: int) -> None
 
 def table(model: Any, values: np.ndarray) -> Bound:
     """A row [width] of values [S, width] for each state of a finite model."""
-    return bind(_table_row, Table(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
+    return bind(_table_row, ValueTable(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
 
 
 @kernel

@@ -19,10 +19,10 @@ import numpy as np
 
 from airoas import __version__
 from airoas.compiler.cache import folder, read, write
-from airoas.compiler.kernels import mode, running
+from airoas.compiler.kernels import current_mode, running
 from airoas.errors import CompileError
 
-WORTH_KEEPING = 0.2
+LEAST_SECONDS = 0.2
 """Seconds of work; what took less is not stored."""
 _KEEP_BYTES = 1 << 29
 
@@ -30,12 +30,12 @@ _KEEP_BYTES = 1 << 29
 def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The arrays that `compute` gives, from disk where an earlier process stored them."""
     path = _path(model, what)
-    found = path and _load(path)
-    if found:
-        return found
+    result = path and _load(path)
+    if result:
+        return result
     start = time.perf_counter()
     arrays = compute()
-    if path and time.perf_counter() - start > WORTH_KEEPING:
+    if path and time.perf_counter() - start > LEAST_SECONDS:
         _save(path, arrays)
     return arrays
 
@@ -58,7 +58,7 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
     arrays; a model that cannot be compiled is simulated as it is."""
 
     def fast() -> dict[str, np.ndarray]:
-        if mode() == "interpreted":
+        if current_mode() == "interpreted":
             with contextlib.suppress(CompileError), running("compiled"):
                 return compute()
         return compute()
@@ -68,9 +68,9 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
 
 def _path(model: Any, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
-    place = folder() if model.native().made.cacheable else None
-    key = hashlib.sha256(repr((model.content, what, __version__, _sources())).encode()).hexdigest()[:40]
-    return place and place / f"bounds-{type(model).__name__}-{key}.npz"
+    directory = folder() if model.native().native_class.cacheable else None
+    key = hashlib.sha256(repr((model.fingerprint, what, __version__, _sources())).encode()).hexdigest()[:40]
+    return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 
 
 @functools.cache
@@ -96,9 +96,9 @@ def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
         _clean(path.parent)
 
 
-def _clean(place: Path) -> None:
+def _clean(directory: Path) -> None:
     """Drop the oldest until what is left is within its size."""
-    files = sorted(place.glob("bounds-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
+    files = sorted(directory.glob("bounds-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
     total = 0
     for file in files:
         total += file.stat().st_size

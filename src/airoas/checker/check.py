@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.particles import Particles
-from airoas.checker.diagnostics import Finding, Progress, Report, Told, finding
+from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress, Report, diagnostic
 from airoas.checker.dynamic import distributions, enumeration, simulation
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import kernel, running
@@ -17,12 +17,12 @@ from airoas.modelling.checked_call import PAIRS, guard, is_pair
 from airoas.modelling.compiled import method_problem
 from airoas.modelling.decorator import Model
 from airoas.modelling.interface import HOOKS
-from airoas.modelling.introspection import class_place, constructs, functions_in, place, structure_problems
+from airoas.modelling.introspection import class_location, constructs, functions_in, location, structure_problems
 from airoas.modelling.layout import is_number
 from airoas.rng import stream
 from airoas.viz.pictures import SIZE, new_figure
 
-__all__ = ["Finding", "Report", "check", "walk"]
+__all__ = ["Diagnostic", "Report", "check", "walk"]
 
 _STEPS = 300
 
@@ -35,52 +35,52 @@ def check(model: Any, progress: Progress | None = None) -> Report:
     stage that finds an error is the last. The statistical tests use fixed seeds; a correct model fails one of them with
     probability below 1e-6 (`airoas.checker.density_test`). `progress` is called with what is being done.
     """
-    tell = progress or (lambda doing: None)
+    progress = progress or (lambda doing: None)
     kind = model if isinstance(model, type) else type(model)
-    findings: list[Finding] = []
+    diagnostics: list[Diagnostic] = []
     for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _compilation, _pictures):
         try:
-            for found in stage(model, tell):  # one by one: what was found before an exception counts
-                findings += [found if isinstance(found, Finding) else finding(found, kind)]
+            for item in stage(model, progress):  # one by one: what came before an exception counts
+                diagnostics += [item if isinstance(item, Diagnostic) else diagnostic(item, kind)]
         except AiroasError as error:
-            findings.append(finding(error, kind))
-        if any(found.level == "error" for found in findings):
+            diagnostics.append(diagnostic(error, kind))
+        if any(item.level == "error" for item in diagnostics):
             break  # what follows would only repeat it in other words
         if stage is _parameters and isinstance(model, type):
             model = model()
-    return Report(kind.__name__, tuple(findings))
+    return Report(kind.__name__, tuple(diagnostics))
 
 
-def _structure(model: Any, tell: Progress) -> Told:
-    tell("reading the class")
+def _structure(model: Any, progress: Progress) -> Diagnoses:
+    progress("reading the class")
     kind = model if isinstance(model, type) else type(model)
     if issubclass(kind, Model):
         yield from structure_problems(kind)
     elif hasattr(kind, "_fields"):
-        yield ModelError("is not decorated", "write `@airoas.model` above the class.", where=class_place(kind))
+        yield ModelError("is not decorated", "write `@airoas.model` above the class.", where=class_location(kind))
     else:
-        yield ModelError("is not a model", "write `@airoas.model` and `class Name(NamedTuple):` below it.", where=class_place(kind))
+        yield ModelError("is not a model", "write `@airoas.model` and `class Name(NamedTuple):` below it.", where=class_location(kind))
 
 
-def _parameters(model: Any, tell: Progress) -> Told:
-    tell("making an instance")
+def _parameters(model: Any, progress: Progress) -> Diagnoses:
+    progress("making an instance")
     kind: Any = model if isinstance(model, type) else type(model)
     if isinstance(model, type):
         missing = [name for name in kind._fields if name not in kind._field_defaults]
         if missing:
             for name in missing:
                 remedy = f"write `{name}: float = 1.0`, say, or check an instance in Python."
-                yield ModelError("has no default, so that no model can be made to look at", remedy, where=class_place(kind, name))
+                yield ModelError("has no default, so that no model can be made to look at", remedy, where=class_location(kind, name))
             return
         model = guard(model, "prepare", lambda: model())
     discount = model.discount
     if not (is_number(discount) and 0.0 < discount < 1.0):
         yield ModelError(
-            f"is {discount!r}", "choose it between 0 and 1, both excluded; 0.95 is usual.", where=class_place(kind, "discount")
+            f"is {discount!r}", "choose it between 0 and 1, both excluded; 0.95 is usual.", where=class_location(kind, "discount")
         )
     steps = model.max_steps
     if not (isinstance(steps, int) and steps >= 1):
-        yield ModelError(f"is {steps!r}", "choose a whole number of steps, 100 say.", where=class_place(kind, "max_steps"))
+        yield ModelError(f"is {steps!r}", "choose a whole number of steps, 100 say.", where=class_location(kind, "max_steps"))
     guard(model, "actions", lambda: model.action_names)
     guard(model, "step", lambda: _first_step(model))
     guard(model, "initial", lambda: model.shapes)
@@ -94,31 +94,33 @@ def _first_step(model: Any) -> None:
         return  # `shapes` says what is wrong with it
     pair = model.step(s, 0 if model.n_actions else model.sample_action(s, rng), rng)
     if not is_pair(pair):
-        raise ModelError(f"returns {pair!r}, not a pair", f"return {PAIRS['step']}.", where=place(model, "step"))
+        raise ModelError(f"returns {pair!r}, not a pair", f"return {PAIRS['step']}.", where=location(model, "step"))
 
 
-def _constructs(model: Any, tell: Progress) -> Iterator[Finding]:
-    made = model.native().made
+def _constructs(model: Any, progress: Progress) -> Iterator[Diagnostic]:
+    native_class = model.native().native_class
     written = functions_in(type(model))
-    for found in constructs(type(model), [written[name] for name in (*made.functions, *made.properties) if name in written]):
-        yield Finding("error" if found.is_error else "note", found.where, found.problem, found.remedy)
+    for construct in constructs(
+        type(model), [written[name] for name in (*native_class.functions, *native_class.properties) if name in written]
+    ):
+        yield Diagnostic("error" if construct.is_error else "note", construct.where, construct.problem, construct.remedy)
 
 
-def _compilation(model: Any, tell: Progress) -> Told:
+def _compilation(model: Any, progress: Progress) -> Diagnoses:
     """Every method compiled alone, then a whole walk compiled and compared with the interpreted one."""
     with running("compiled"):
-        made = model.native().view("compiled")._numba_type_.model
+        model_type = model.native().view("compiled")._numba_type_.model
         for hook in HOOKS.values():
             if hook.compiled and model.has(hook.name):
-                tell(f"compiling `{hook.name}`")
+                progress(f"compiling `{hook.name}`")
                 try:
-                    problem = method_problem(model, made, hook)
+                    problem = method_problem(model, model_type, hook)
                 except COMPILER_ERRORS as error:
-                    problem = explain(error, place(model, hook.name), type(model))
+                    problem = explain(error, location(model, hook.name), type(model))
                 if problem is not None:
                     yield problem
                     return
-        tell("comparing interpreted with compiled")
+        progress("comparing interpreted with compiled")
         compiled = guard(model, "step", lambda: _walked(model))
     with running("interpreted"):
         plain = guard(model, "step", lambda: _walked(model))
@@ -126,14 +128,14 @@ def _compilation(model: Any, tell: Progress) -> Told:
         step = int(np.flatnonzero((compiled != plain).any(axis=1))[0])
         what = f"interpreted and compiled runs part at step {step} of a seeded walk"
         remedy = "look for the constructs named above, whole numbers beyond 2**63 and division by zero; each mode is right on its own."
-        yield Finding("warning", class_place(type(model)), what, remedy)
+        yield Diagnostic("warning", class_location(type(model)), what, remedy)
 
 
-def _pictures(model: Any, tell: Progress) -> Told:
+def _pictures(model: Any, progress: Progress) -> Diagnoses:
     """`draw` and `text`, with a belief and without one."""
     if not (model.has("draw") or model.has("text")):
         return
-    tell("drawing")
+    progress("drawing")
     with running("interpreted"):
         belief = Particles.sample(model, 100, stream(0, "pictures"))
     s = model.from_row("state", belief.states[0])
@@ -143,13 +145,13 @@ def _pictures(model: Any, tell: Progress) -> Told:
             try:
                 returned = guard(model, name, lambda given=given, call=calls[name]: call(given))  # type: ignore[misc]
             except OptionError as error:
-                yield Finding("warning", place(model, name), f"was not tried: {error.problem}", error.remedy)
+                yield Diagnostic("warning", location(model, name), f"was not tried: {error.problem}", error.remedy)
             except ModelError as error:
                 yield ModelError(error.problem, remedy or error.remedy, where=error.where)
                 return
             else:
                 if name == "text" and not isinstance(returned, str):
-                    yield ModelError(f"returns {type(returned).__name__}, not text", "return a str.", where=place(model, name))
+                    yield ModelError(f"returns {type(returned).__name__}, not text", "return a str.", where=location(model, name))
                     return
 
 

@@ -27,54 +27,54 @@ _MANY = 40_000  # draws from q alone, which cost no call of the density
 _MOST_ATOMS = 20  # a column with more values that repeat is discrete throughout
 _LEAST_REPEATS = 8  # in a column that is continuous otherwise, a value that repeats so often is an atom
 _MOST_VALUES = 8  # values whose frequencies are compared one by one
-_WIDE = 0.1  # share of q that is wider than the draws
+_WIDE = 0.1  # fraction of q that is wider than the draws
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-class Pair(NamedTuple):
-    """A simulator and the log density that it should follow, both at one place."""
+class Claim(NamedTuple):
+    """A simulator and the log density that it should follow, both at one site."""
 
     draw: Callable[[Rng], tuple[Any, ...]]
     log_density: Callable[[Any], float]
 
 
-def disagreement(pairs: Sequence[Pair], fields: Sequence[str] = ()) -> tuple[int, str] | None:
-    """The pair that disagrees most and what is wrong, in words; None where all agree.
+def disagreement(claims: Sequence[Claim], fields: Sequence[str] = ()) -> tuple[int, str] | None:
+    """The claim that is furthest from true and what is wrong, in words; None where all hold.
 
-    The pairs are places of one model: what is slightly wrong everywhere shows in the sum over them. A density is asked only
-    for values within the range of all draws, so it need not be right where nothing is ever drawn.
+    The claims are about sites of one model, each a state and an action: what is slightly wrong everywhere shows in the sum over
+    them. A density is asked only for values within the range of all draws, so it need not be right where nothing is ever drawn.
     """
-    sides = [_Side(pair, place, fields) for place, pair in enumerate(pairs)]
-    for place, side in enumerate(sides):
+    sides = [_Side(claim, site, fields) for site, claim in enumerate(claims)]
+    for site, side in enumerate(sides):
         if side.draws_problem:
-            return place, side.draws_problem
+            return site, side.draws_problem
     ranges = np.array([[side.fitted_to.min(axis=0), side.fitted_to.max(axis=0)] for side in sides])
     low, high = ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)
-    for place, side in enumerate(sides):
+    for site, side in enumerate(sides):
         side.compare(low, high)
         if side.density_problem:
-            return place, side.density_problem
+            return site, side.density_problem
     comparisons = sum(len(side.gaps) for side in sides) + len({name for side in sides for name in side.gaps})
     level = math.log(2.0 * max(comparisons, 1) / FALSE_ALARM)
 
     def excess(gaps: Iterable[_Gap]) -> float:
         """The sum of the gaps as a multiple of what chance allows it to be."""
-        found = list(gaps)
-        allowed = math.sqrt(2.0 * level * sum(gap.variance for gap in found)) + level * max(gap.largest for gap in found) / 3.0
-        return abs(sum(gap.value for gap in found)) / allowed
+        summed = list(gaps)
+        allowed = math.sqrt(2.0 * level * sum(gap.variance for gap in summed)) + level * max(gap.largest for gap in summed) / 3.0
+        return abs(sum(gap.value for gap in summed)) / allowed
 
-    alone = {(place, name): excess([gap]) for place, side in enumerate(sides) for name, gap in side.gaps.items()}
+    alone = {(site, name): excess([gap]) for site, side in enumerate(sides) for name, gap in side.gaps.items()}
     names = {name for _, name in alone}
-    together = {name: excess(side.gaps[name] for side in sides if name in side.gaps) for name in names}
-    if max((*alone.values(), *together.values()), default=0.0) <= 1.0:
+    pooled = {name: excess(side.gaps[name] for side in sides if name in side.gaps) for name in names}
+    if max((*alone.values(), *pooled.values()), default=0.0) <= 1.0:
         return None
-    place, _ = max(alone, key=lambda item: alone[item])
-    telling = sorted(sides[place].gaps, key=lambda name: -max(alone[place, name], together[name]))
-    return place, sides[place].words(telling)
+    site, _ = max(alone, key=lambda item: alone[item])
+    telling = sorted(sides[site].gaps, key=lambda name: -max(alone[site, name], pooled[name]))
+    return site, sides[site].words(telling)
 
 
 class _Gap(NamedTuple):
-    """A difference of means, its variance, and the largest share that one draw has in it."""
+    """A difference of means, its variance, and the largest part that one draw has in it."""
 
     value: float
     variance: float
@@ -86,13 +86,13 @@ _Words = tuple[str, tuple[str, ...], tuple[float, ...], tuple[float, ...]]
 
 
 class _Side:
-    """One pair: its draws, the distribution fitted to some of them, and how far the rest is from the density."""
+    """One claim: its draws, the distribution fitted to some of them, and how far the rest is from the density."""
 
-    def __init__(self, pair: Pair, place: int, fields: Sequence[str]) -> None:
-        self._pair, self._fields = pair, fields
-        rng = stream(place, "agreement")
+    def __init__(self, claim: Claim, site: int, fields: Sequence[str]) -> None:
+        self._claim, self._fields = claim, fields
+        rng = stream(site, "density test")
         self._random = np.random.default_rng(rng.bits(63))
-        fitted_to, ours = ([pair.draw(rng) for _ in range(_DRAWS)] for _ in range(2))
+        fitted_to, ours = ([claim.draw(rng) for _ in range(_DRAWS)] for _ in range(2))
         self._make: Callable[[Any], Any] = getattr(type(ours[0]), "_make", tuple)
         self._kinds = [type(x) for x in ours[0]]
         self._known: dict[Any, float] = {}
@@ -104,7 +104,7 @@ class _Side:
 
     def _log_density(self, x: tuple[Any, ...]) -> float:
         if x not in self._known:
-            self._known[x] = float(self._pair.log_density(x))
+            self._known[x] = float(self._claim.log_density(x))
         return self._known[x]
 
     def _impossible(self, ours: list[Any]) -> str:
@@ -134,8 +134,8 @@ class _Side:
             if math.isnan(p_theirs[row]) or p_theirs[row] == math.inf:
                 self.density_problem = f"the log density of {x!r} is {p_theirs[row]}"
                 return
-        ratio = _share(q.log_density(self._ours), self._p_ours) * inside(self._ours)
-        other = _share(p_theirs, q.log_density(theirs)) - 0.5  # less its value where p = q, known better from `many`
+        ratio = _fraction(q.log_density(self._ours), self._p_ours) * inside(self._ours)
+        other = _fraction(p_theirs, q.log_density(theirs)) - 0.5  # less its value where p = q, known better from `many`
         names, ours_h, theirs_h, many_h = zip(*q.functions(self._ours, theirs, many), strict=True)
         for name, h_ours, h_theirs, h_many in zip(names, ours_h, theirs_h, many_h, strict=True):
             left, right, centre = h_ours * ratio, h_theirs * other * theirs_in, 0.5 * h_many * many_in
@@ -175,7 +175,7 @@ class _Side:
         what = " and ".join(f"{self._name(int(j))} = {key[j]:g}" for j in np.flatnonzero(held))
         return f"{what} has", ("frequency",), (drawn,), (claimed,)
 
-    def _together(self, *columns: str) -> _Words:
+    def _correlation(self, *columns: str) -> _Words:
         i, j = map(int, columns)
         claimed = np.cov(self._theirs[:, [i, j]].T, aweights=self._weights)
         drawn = np.corrcoef(self._ours[:, i], self._ours[:, j])[0, 1]
@@ -194,7 +194,7 @@ class _Side:
         return f"`{self._fields[column]}`" if self._fields else f"number {column}"
 
 
-def _share(log_a: np.ndarray, log_b: np.ndarray) -> np.ndarray:
+def _fraction(log_a: np.ndarray, log_b: np.ndarray) -> np.ndarray:
     """a / (a + b); 0 where a is 0."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(log_a), 0.0, 1.0 / (1.0 + np.exp(np.clip(log_b - log_a, -700.0, 700.0))))
@@ -224,7 +224,7 @@ class _Fitted:
         self._values: dict[bytes, np.ndarray] = {}
         self._rest: dict[bytes, tuple[np.ndarray, _Normals]] = {}
         shared: dict[bytes, _Normals] = {}  # for keys with too few rows of their own
-        self._chance: dict[bytes, float] = {}
+        self._probability: dict[bytes, float] = {}
         for key, (values, members) in groups.items():
             free = np.isnan(values)
             alike = free.tobytes()
@@ -235,11 +235,11 @@ class _Fitted:
                 if len(members) < enough and alike not in shared:
                     shared[alike] = _Normals(rows[np.ix_(np.concatenate(patterns[alike]), free)])
                 self._rest[key] = free, _Normals(rows[np.ix_(members, free)]) if len(members) >= enough else shared[alike]
-            self._values[key], self._chance[key] = values, float(len(members))
-        kept = sum(self._chance.values())
-        self._chance = {key: count / kept for key, count in self._chance.items()}
+            self._values[key], self._probability[key] = values, float(len(members))
+        kept = sum(self._probability.values())
+        self._probability = {key: count / kept for key, count in self._probability.items()}
         self.is_discrete = not self._rest
-        self.can_tell = bool(self._chance) and all(normals.can_tell for _, normals in self._rest.values())
+        self.can_tell = bool(self._probability) and all(normals.can_tell for _, normals in self._rest.values())
         self._centre = np.median(rows, axis=0)
         spread = np.subtract(*np.quantile(rows, [0.75, 0.25], axis=0)) / 1.349
         self._scale = np.where(spread > 0.0, spread, rows.std(axis=0))
@@ -256,10 +256,10 @@ class _Fitted:
         return {key: (keys[members[0]], np.array(members)) for key, members in groups.items()}
 
     def draw(self, n: int, random: np.random.Generator) -> np.ndarray:
-        counts = random.multinomial(n, np.array(list(self._chance.values())))
+        counts = random.multinomial(n, np.array(list(self._probability.values())))
         rows = np.repeat(np.array(list(self._values.values())), counts, axis=0)
         ends = np.cumsum(counts)
-        for key, count, end in zip(self._chance, counts, ends, strict=True):
+        for key, count, end in zip(self._probability, counts, ends, strict=True):
             if key in self._rest and count:
                 free, normals = self._rest[key]
                 rows[end - count : end, free] = normals.draw(int(count), random)
@@ -267,14 +267,14 @@ class _Fitted:
         return rows
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
-        found = np.full(len(rows), -math.inf)
+        densities = np.full(len(rows), -math.inf)
         for key, (_, members) in self._groups(rows).items():
-            if key in self._chance:
-                found[members] = math.log(self._chance[key])
+            if key in self._probability:
+                densities[members] = math.log(self._probability[key])
                 if key in self._rest:
                     free, normals = self._rest[key]
-                    found[members] += normals.log_density(rows[np.ix_(members, free)])
-        return found
+                    densities[members] += normals.log_density(rows[np.ix_(members, free)])
+        return densities
 
     def functions(self, *samples: np.ndarray) -> Iterator[tuple[Any, ...]]:
         """Name, then the values in -1 .. 1 of a function at the rows of each sample."""
@@ -286,8 +286,8 @@ class _Fitted:
             yield f"spread {j}", *[np.clip((z[:, j] * z[:, j] - 1.0) / 8.0, -1.0, 1.0) for z in scaled]
             for i in range(j) if len(vary) <= 6 else ():
                 if i in vary:
-                    yield f"together {i},{j}", *[np.clip(z[:, i] * z[:, j] / 4.0, -1.0, 1.0) for z in scaled]
-        for key in sorted(self._chance, key=lambda key: -self._chance[key])[:_MOST_VALUES] if len(self._chance) > 1 else ():
+                    yield f"correlation {i},{j}", *[np.clip(z[:, i] * z[:, j] / 4.0, -1.0, 1.0) for z in scaled]
+        for key in sorted(self._probability, key=lambda key: -self._probability[key])[:_MOST_VALUES] if len(self._probability) > 1 else ():
             values = self._values[key]
             held = ~np.isnan(values)
             if held.any():
@@ -327,23 +327,23 @@ class _Normals:
         groups = [members for c in range(k) if len(members := rows[nearest == c]) > 5 * rows.shape[1]]
         kept = sum(map(len, groups))
         # one draw in ten from twice as wide, to ask the density where it should be zero
-        self._parts: list[tuple[float, np.ndarray, np.ndarray]] = [(_WIDE, rows.mean(axis=0), 2.0 * np.linalg.cholesky(everywhere))]
+        self._components: list[tuple[float, np.ndarray, np.ndarray]] = [(_WIDE, rows.mean(axis=0), 2.0 * np.linalg.cholesky(everywhere))]
         for members in groups:
             # a little wider than the group, so that two points close together make no spike
             spread = np.cov(members.T).reshape(everywhere.shape) + 1e-6 * np.diag(np.diag(everywhere))
-            self._parts.append(((1.0 - _WIDE) * len(members) / kept, members.mean(axis=0), np.linalg.cholesky(spread)))
+            self._components.append(((1.0 - _WIDE) * len(members) / kept, members.mean(axis=0), np.linalg.cholesky(spread)))
 
     def draw(self, n: int, random: np.random.Generator) -> np.ndarray:
-        counts = random.multinomial(n, [weight for weight, _, _ in self._parts])
+        counts = random.multinomial(n, [weight for weight, _, _ in self._components])
         drawn = [
             mean + random.standard_normal((count, len(mean))) @ factor.T
-            for count, (_, mean, factor) in zip(counts, self._parts, strict=True)
+            for count, (_, mean, factor) in zip(counts, self._components, strict=True)
         ]
         return random.permutation(np.concatenate(drawn))
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         terms = []
-        for weight, mean, factor in self._parts:
+        for weight, mean, factor in self._components:
             z = np.linalg.solve(factor, (rows - mean).T)
             terms.append(math.log(weight) - 0.5 * (z * z).sum(axis=0) - np.log(np.diag(factor)).sum() - 0.5 * len(mean) * _LOG_2PI)
         return np.asarray(np.logaddexp.reduce(terms, axis=0))

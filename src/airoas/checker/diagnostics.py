@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 
 from airoas.compiler.diagnose import plain_types
 from airoas.errors import AiroasError, rounded
-from airoas.modelling.introspection import class_place
+from airoas.modelling.introspection import class_location
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnostic:
     """One thing that is wrong (an error), may be (a warning), or is good to know (a note)."""
 
     level: str
@@ -26,33 +26,33 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` found. Printing it gives one line for each finding."""
+    """What `check` found. Printing it gives one line for each diagnostic."""
 
     model: str
-    findings: tuple[Finding, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     @property
     def ok(self) -> bool:
         """No errors; warnings and notes are allowed."""
-        return not any(finding.level == "error" for finding in self.findings)
+        return not any(diagnostic.level == "error" for diagnostic in self.diagnostics)
 
     def __str__(self) -> str:
-        lines = [str(finding) for finding in self.findings]
-        count = sum(finding.level == "error" for finding in self.findings)
+        lines = [str(diagnostic) for diagnostic in self.diagnostics]
+        count = sum(diagnostic.level == "error" for diagnostic in self.diagnostics)
         lines.append(f"{self.model}: {'no errors' if self.ok else f'{count} error' + 's' * (count > 1)}.")
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        return json.dumps({"model": self.model, "ok": self.ok, "findings": [asdict(finding) for finding in self.findings]})
+        return json.dumps({"model": self.model, "ok": self.ok, "diagnostics": [asdict(diagnostic) for diagnostic in self.diagnostics]})
 
 
-def finding(error: AiroasError, kind: type | None = None) -> Finding:
-    """An error as a finding, in words that do not depend on the compiler."""
-    where = error.where or (class_place(kind) if kind else "")
-    return Finding("error", where, rounded(plain_types(error.problem)), error.remedy)
+def diagnostic(error: AiroasError, kind: type | None = None) -> Diagnostic:
+    """An error as a diagnostic, in words that do not depend on the compiler."""
+    where = error.where or (class_location(kind) if kind else "")
+    return Diagnostic("error", where, rounded(plain_types(error.problem)), error.remedy)
 
 
-Told = Iterator[AiroasError | Finding]
-"""What a stage of the check has to say."""
+Diagnoses = Iterator[AiroasError | Diagnostic]
+"""What a stage of the check finds."""
 Progress = Callable[[str], None]
 """Called with what is being done."""

@@ -21,13 +21,13 @@ def add(commands: Any) -> None:
 def _check(options: argparse.Namespace) -> int:
     from airoas.catalog import find_domain, load_class
     from airoas.checker.check import Report, check
-    from airoas.checker.diagnostics import finding
+    from airoas.checker.diagnostics import diagnostic
 
     path, separator, name = options.model.rpartition(":")
     try:
         model = load_class(path, name) if separator and path.endswith(".py") else find_domain(options.model)(0)
     except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
-        report = Report(name, (finding(error),))
+        report = Report(name, (diagnostic(error),))
     else:
         with status_line(f"check {options.model}") as show:
             report = check(model, show)

@@ -1,6 +1,6 @@
-"""Compiled kernels on disk, keyed by the content of everything they were made from.
+"""Compiled kernels on disk, keyed by the fingerprint of everything they were made from.
 
-New content is a new file, so a stale hit cannot happen. The folder is private to the user, every file carries a digest
+A new fingerprint is a new file, so a stale hit cannot happen. The folder is private to the user, every file carries a digest
 that is verified before it is read, and whatever goes wrong with the cache costs a few seconds of compilation, said once.
 Storing kernels takes private interfaces of numba, so a small one that an earlier process stored is tried out first.
 """
@@ -86,37 +86,37 @@ class KernelCache:
 
     cache_path = None
 
-    def __init__(self, name: str, content: str | None, before_compile: Any) -> None:
+    def __init__(self, name: str, fingerprint: str | None, before_compile: Any) -> None:
         self._name = name
-        self._content = content  # digest of the kernel and its options; None where it cannot be known
+        self._fingerprint = fingerprint  # digest of the kernel and its options; None where it cannot be known
         self._before_compile = before_compile  # called with the argument types when there is nothing to load
 
     def load_overload(self, signature: Any, target: Any) -> CompileResult | None:
-        place = self._place(signature)
-        loaded = place and _load(self._path(place, signature, target), target)
+        directory = self._directory(signature)
+        loaded = directory and _load(self._path(directory, signature, target), target)
         if loaded is None:
             self._before_compile(signature)
         return loaded
 
     def save_overload(self, signature: Any, result: CompileResult) -> None:
-        place = self._place(signature)
-        if place is not None and not result.library.has_dynamic_globals:  # else it holds addresses of this process
-            _save(self._path(place, signature, result.target_context), result)
+        directory = self._directory(signature)
+        if directory is not None and not result.library.has_dynamic_globals:  # else it holds addresses of this process
+            _save(self._path(directory, signature, result.target_context), result)
 
     def flush(self) -> None:
         """Nothing is held in memory."""
 
     enable = disable = flush
 
-    def _place(self, signature: Any) -> Path | None:
-        if self._content is None or not all(getattr(kind, "cacheable", True) for kind in signature):
+    def _directory(self, signature: Any) -> Path | None:
+        if self._fingerprint is None or not all(getattr(kind, "cacheable", True) for kind in signature):
             return None
-        place = folder()
-        return place if place is not None and _works(place) else None
+        directory = folder()
+        return directory if directory is not None and _works(directory) else None
 
-    def _path(self, place: Path, signature: Any, target: Any) -> Path:
-        assert self._content is not None
-        return place / f"{self._name}-{_key(self._content, *map(spelled, signature), *target.codegen().magic_tuple())}.kernel"
+    def _path(self, directory: Path, signature: Any, target: Any) -> Path:
+        assert self._fingerprint is not None
+        return directory / f"{self._name}-{_key(self._fingerprint, *map(spelled, signature), *target.codegen().magic_tuple())}.kernel"
 
 
 def _key(*parts: Any) -> str:
@@ -182,25 +182,25 @@ def write(path: Path, raw: bytes) -> None:
 _tried: dict[Path, bool] = {}
 
 
-def _works(place: Path) -> bool:
+def _works(directory: Path) -> bool:
     """Whether a small kernel that another process stored here loads and gives the right number; tried once per folder and versions.
 
     The first process stores it, the next one tries it and leaves the outcome in a file.
     """
-    if place not in _tried:
+    if directory not in _tried:
         key = _key("trial")
-        outcome = place / f".works-{key}"
+        outcome = directory / f".works-{key}"
         try:
             said = outcome.read_text()
         except OSError:
-            said = _try(place / f"trial-{key}.kernel")
+            said = _try(directory / f"trial-{key}.kernel")
             if said:
                 with contextlib.suppress(OSError):
                     write(outcome, said.encode())
-        _tried[place] = said != "no"
+        _tried[directory] = said != "no"
         if said == "no":
             _say_once(f"this numba does not load stored kernels rightly: they compile anew. Report it, please. (Remembered in {outcome}.)")
-    return _tried[place]
+    return _tried[directory]
 
 
 def _trial(numbers: Any) -> None:
@@ -226,10 +226,10 @@ def _try(path: Path) -> str:
     return "yes" if numbers[0] == math.log(0.5) + math.erf(0.5) else "no"
 
 
-def _clean(place: Path) -> None:
+def _clean(directory: Path) -> None:
     """Drop kernels unused for a month, then the oldest until the folder is within its size."""
     entries = []
-    for path in place.iterdir():
+    for path in directory.iterdir():
         with contextlib.suppress(OSError):
             if path.suffix == ".kernel" or path.name.startswith((".tmp-", ".works-")):
                 status = path.stat()

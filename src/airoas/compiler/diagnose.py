@@ -1,4 +1,4 @@
-"""The compiler's errors as one sentence, with the place in the user's own source and what to do."""
+"""The compiler's errors as one sentence, with the line of the user's own source and what to do."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def plain_types(text: str) -> str:
     text = re.sub(r"Literal\[(int|bool|str)\]\([^()]*\)", r"\1", text)
     text = re.sub(r"reflected list\((\w+)\)<\w+>", r"a list of \1", text)
     text = re.sub(r"\b(float|int)(?:16|32|64)\b", r"\1", text)
-    text = re.sub(rf"(?<![\w.])({'|'.join(map(re.escape, _PLAIN))})(?![\w.])", lambda found: _PLAIN[found[0]], text)
+    text = re.sub(rf"(?<![\w.])({'|'.join(map(re.escape, _PLAIN))})(?![\w.])", lambda match: _PLAIN[match[0]], text)
     text = re.sub(r"(?:Array|array)\((\w+), \d(?:d)?, [^()]*\)", r"an array of \1", text)
 
     def items(kind: str, count: str) -> str:
         return ", ".join([kind] * int(count))
 
-    text = re.sub(r"NamedUniTuple\((\w+) x (\d+), (\w+)\)", lambda found: f"{found[3]}({items(found[1], found[2])})", text)
+    text = re.sub(r"NamedUniTuple\((\w+) x (\d+), (\w+)\)", lambda match: f"{match[3]}({items(match[1], match[2])})", text)
     text = re.sub(r"NamedTuple\(([^()]*), (\w+)\)", r"\2(\1)", text)
-    text = re.sub(r"UniTuple\((\w+) x (\d+)\)", lambda found: f"({items(found[1], found[2])}{',' * (found[2] == '1')})", text)
+    text = re.sub(r"UniTuple\((\w+) x (\d+)\)", lambda match: f"({items(match[1], match[2])}{',' * (match[2] == '1')})", text)
     return re.sub(r"\bTuple\(", "(", text)
 
 
 def explain(error: Exception, where: str, kind: type | None = None) -> CompileError:
-    """A compiler's error as one sentence with the place in the user's own source."""
+    """A compiler's error as one sentence with the line of the user's own source."""
     whole = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba colours its text where it finds colorama
     text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", re.sub(r"\x1b\[[0-9;]*m", "", str(error.args[0])) if error.args else whole)
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_place(text, whole, where))
+    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_location(text, whole, where))
 
 
 def _different_returns(text: str, where: str) -> CompileError | None:
@@ -61,15 +61,15 @@ def _different_returns(text: str, where: str) -> CompileError | None:
     return CompileError(f"returns {told}", remedy, where=f"{where.partition(' (')[0]} ({Path(file).resolve()}, line {line})")
 
 
-def _place(text: str, whole: str, where: str) -> str:
+def _location(text: str, whole: str, where: str) -> str:
     """The innermost line of the user's that the compiler names, in the form of `where`."""
     method = where.partition(" (")[0]
     for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n"):
         if is_theirs(file):
             rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
             return f"{method} ({Path(file).resolve()}, line {line}{f': `{rows[-1]}`' if rows else ''})"
-    found = re.search(r"Raised from (\S.*) \((\d+)\)", whole) or re.search(r"at (\S.*) \((\d+)\)", text)
-    return f"{method} ({Path(found[1]).resolve()}, line {found[2]})" if found and is_theirs(found[1]) else where
+    match = re.search(r"Raised from (\S.*) \((\d+)\)", whole) or re.search(r"at (\S.*) \((\d+)\)", text)
+    return f"{method} ({Path(match[1]).resolve()}, line {match[2]})" if match and is_theirs(match[1]) else where
 
 
 def is_theirs(file: str) -> bool:
@@ -97,19 +97,19 @@ _OPCODES = {
 def _translate(text: str, label: str) -> tuple[str, str]:
     """What a compiler's error says and what to do about it."""
     for pattern, problem, remedy in _SENTENCES:
-        found = re.search(pattern, text)
-        if found:
-            parts = [part or "" for part in found.groups()]
+        match = re.search(pattern, text)
+        if match:
+            parts = [part or "" for part in match.groups()]
             return problem.format(*parts, label=label), remedy.format(*parts, label=label)
-    found = re.search(r"Unknown attribute '(\w+)' of type (.*)", text)
-    if found:
-        return _attribute(found[1], found[2].strip(), label)
-    found = re.search(r"unsupported opcode \((\w+)\)", text)
-    if found:
-        return f"{_OPCODES.get(found[1], f'a construct ({found[1]})')} cannot be compiled", _WITHOUT
-    found = re.search(r">>> ([^\n]*)", text)
-    if found:
-        return f"`{found[1].strip()}` cannot be compiled", _WITHOUT
+    match = re.search(r"Unknown attribute '(\w+)' of type (.*)", text)
+    if match:
+        return _attribute(match[1], match[2].strip(), label)
+    match = re.search(r"unsupported opcode \((\w+)\)", text)
+    if match:
+        return f"{_OPCODES.get(match[1], f'a construct ({match[1]})')} cannot be compiled", _WITHOUT
+    match = re.search(r">>> ([^\n]*)", text)
+    if match:
+        return f"`{match[1].strip()}` cannot be compiled", _WITHOUT
     skip = ("Failed in nopython", "During:", "File ", "^", "<source elided>", "- Resolution", "There are", ">>>", "[1]", "Internal error")
     telling = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skip)]
     return f"cannot be compiled: {telling[0].rstrip('.') if telling else 'the compiler refused it'}", _WITHOUT

@@ -1,7 +1,7 @@
 """What a function is made of: which globals it reads, a digest of all of it, and the same function over other globals.
 
 A compiled kernel may be loaded from disk only if nothing that it was made from has changed. `digest` therefore follows a
-function into every function, class and constant that its bytecode reads, `module.attribute` chains included. `relink`
+function into every function, class and constant that its bytecode reads, `module.attribute` chains included. `rebind_globals`
 rebuilds the function over converted globals: that is how helpers get compiled and how interpreted code gets the same
 coercions as compiled code.
 """
@@ -34,11 +34,11 @@ _NATIVE_PACKAGES = ("builtins", "math", "cmath", "numpy", "numba", "llvmlite", "
 
 
 OVERLOADED: list[Callable[..., Any]] = [hash_key, new_stream]
-"""Functions with a compiled form of their own (numba's `overload`) in the same file; linking leaves them as they are."""
+"""Functions with a compiled form of their own (numba's `overload`) in the same file; specialising leaves them as they are."""
 
 
-class UnknownContentError(Exception):
-    """The digest met an object whose content it cannot see, so the result must not be cached."""
+class NoFingerprintError(Exception):
+    """The digest met an object that it cannot see into, so the result must not be cached."""
 
 
 def is_native(value: object) -> bool:
@@ -104,13 +104,13 @@ def attributes(function: types.FunctionType) -> set[str]:
 
 
 def _closure(function: types.FunctionType) -> dict[str, Any]:
-    found = {}
+    values = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            values[name] = cell.cell_contents
         except ValueError:  # not assigned yet: a function that refers to itself while being defined
             continue
-    return found
+    return values
 
 
 def lookup(function: types.FunctionType, name: str) -> Any:
@@ -134,7 +134,7 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
             queue += [(lookup(value, name), deeper) for name, deeper in reads(value).items()]
 
 
-def relink(
+def rebind_globals(
     function: types.FunctionType,
     convert: Callable[[Any, Reads], Any],
     finish: Callable[[types.FunctionType], Any],
@@ -153,14 +153,14 @@ def relink(
     copy.__qualname__ = name
     copy.__module__ = __name__  # importable anywhere: a cached kernel names the module of each function inside it
     copy.__doc__ = function.__doc__
-    made = finish(copy)
+    finished = finish(copy)
     for key, below in reads(function).items():
         value = lookup(function, key)
         scope[key] = value if key in keep else convert(value, below)
     for key, cell in zip(function.__code__.co_freevars, cells, strict=True):
         if key in scope:
             cell.cell_contents = scope[key]
-    return made
+    return finished
 
 
 def module_over(module: types.ModuleType, below: Reads, convert: Callable[[Any, Reads], Any]) -> types.ModuleType:
@@ -173,7 +173,7 @@ def module_over(module: types.ModuleType, below: Reads, convert: Callable[[Any, 
 
 
 def digest(value: object, below: Reads | None = None) -> str:
-    """A hexadecimal digest of everything that `value` is made of; raises UnknownContentError rather than guess."""
+    """A hexadecimal digest of everything that `value` is made of; raises NoFingerprintError rather than guess."""
     return _Digest().of(value, below or {})
 
 
@@ -244,7 +244,7 @@ class _Digest:
             self._put("intrinsic")
             self._walk(item._defn)
         else:
-            raise UnknownContentError(f"{kind.__qualname__} object")
+            raise NoFingerprintError(f"{kind.__qualname__} object")
 
     def _function(self, function: types.FunctionType) -> None:
         self._put("function", function.__name__)
@@ -280,7 +280,7 @@ class _Digest:
         elif issubclass(item, BaseException) and item.__module__ != "__main__" and _importable(item):  # else a stored one is another class
             self._put("exception", item.__module__, item.__qualname__)
         else:
-            raise UnknownContentError(f"class {item.__qualname__}")
+            raise NoFingerprintError(f"class {item.__qualname__}")
 
 
 @functools.cache
@@ -288,7 +288,7 @@ def _file(path: str) -> str:
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
-        raise UnknownContentError(f"source file {path}") from error
+        raise NoFingerprintError(f"source file {path}") from error
 
 
 def _importable(item: type) -> bool:

@@ -10,7 +10,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class _Source(JITCodeLibrary):
+class _InlineOnlyLibrary(JITCodeLibrary):
     """A library that serves to be linked into others and has no machine code of its own."""
 
     def _optimize_final_module(self):
@@ -22,12 +22,12 @@ class _Source(JITCodeLibrary):
         self._finalized = True
 
 
-class Inner(Compiler):
+class InlineOnly(Compiler):
     """Numba's compiler without its last stage."""
 
     def compile_extra(self, func):
         state = self.state
-        state.library = _Source(state.targetctx.codegen(), func.__qualname__)
+        state.library = _InlineOnlyLibrary(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True
         # Numba knows a function by its entry point, which must be a builtin; that of a new object is like no other.
         result = super().compile_extra(func)._replace(entry_point=object().__reduce__)

@@ -21,7 +21,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import spelled
-from airoas.compiler.specialise import interpreted_class, interpreted_copy, link, mode, same_value
+from airoas.compiler.specialise import canonicalise, current_mode, interpreted_class, interpreted_copy, specialise
 from airoas.errors import CompileError, OptionError
 
 
@@ -37,28 +37,28 @@ class Native:
 class Handle:
     """A model for compiled code: the fields that it sees as words in memory, and what the methods mean."""
 
-    __slots__ = ("_views", "_words", "fields", "made")
+    __slots__ = ("_views", "_words", "fields", "native_class")
 
-    def __init__(self, fields: dict[str, Any], made: NativeClass) -> None:
-        self.fields = {name: same_value(value, "compiled") for name, value in fields.items()}
+    def __init__(self, fields: dict[str, Any], native_class: NativeClass) -> None:
+        self.fields = {name: canonicalise(value, "compiled") for name, value in fields.items()}
         for name, value in self.fields.items():
             if any(isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 for x in (value if isinstance(value, tuple) else (value,))):
-                raise OptionError(f"{made.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
-        self.made = made
+                raise OptionError(f"{native_class.name}({name}={value}) does not fit 64 bits", "use smaller integers, or a float.")
+        self.native_class = native_class
         self._words = words_of(self.fields.values(), "compiled")
-        self._views: dict[tuple[str, str], View] = {}
+        self._views: dict[tuple[str, str], NativeView] = {}
 
-    def view(self, how: str, names: frozenset[str] | None = None) -> View:
-        """What a dispatcher of mode `how` receives in the model's place; of the methods only `names`, where they are given."""
-        made = self.made if names is None else self.made.only(names)
-        key = how, made.digest
+    def view(self, mode: str, names: frozenset[str] | None = None) -> NativeView:
+        """What a dispatcher of this mode receives instead of the model; of the methods only `names`, where they are given."""
+        native_class = self.native_class if names is None else self.native_class.only(names)
+        key = mode, native_class.digest
         if key not in self._views:
             kinds = tuple((name, numba.typeof(value)) for name, value in self.fields.items())
-            self._views[key] = View(self, ModelAddressType(ModelType(made, how, kinds)), self._words.ctypes.data)
+            self._views[key] = NativeView(self, ModelAddressType(ModelType(native_class, mode, kinds)), self._words.ctypes.data)
         return self._views[key]
 
 
-class View:
+class NativeView:
     """A Handle in one mode.
 
     Not the model itself: it is a tuple, and numba would take tuples with equal fields for the same type.
@@ -85,10 +85,10 @@ class Record(Native):
     def __init__(self, **fields: Any) -> None:
         names = tuple(type(self).__annotations__)
         assert tuple(fields) == names, f"{type(self).__name__} has the fields {names}, in this order"
-        how = mode()
+        mode = current_mode()
         fields = {name: x.item() if isinstance(x, np.generic) else x for name, x in fields.items()}
-        kind = RecordType(tuple((name, _kind_of(x, how)) for name, x in fields.items()))
-        words = words_of(fields.values(), how)
+        kind = RecordType(tuple((name, _kind_of(x, mode)) for name, x in fields.items()))
+        words = words_of(fields.values(), mode)
         for slot, value in (
             ("_numba_type_", kind),
             ("_words", words),
@@ -97,7 +97,7 @@ class Record(Native):
             ("_offsets", {name: kind.offsets[name] for name, x in fields.items() if isinstance(x, (bool, int, float))}),
         ):
             object.__setattr__(self, slot, value)
-        seen = {name: interpreted(x) if how == "interpreted" and isinstance(x, Native) else x for name, x in fields.items()}
+        seen = {name: interpreted(x) if mode == "interpreted" and isinstance(x, Native) else x for name, x in fields.items()}
         self.__dict__.update({name: x for name, x in seen.items() if name not in self._offsets})
 
     def __getattr__(self, name: str) -> Any:
@@ -119,7 +119,7 @@ class Record(Native):
     def native(self) -> Any:
         return self
 
-    def view(self, how: str, names: frozenset[str] | None = None) -> Record:
+    def view(self, mode: str, names: frozenset[str] | None = None) -> Record:
         return self
 
 
@@ -139,21 +139,21 @@ class Bound:
         return self._call(*arguments)
 
 
-def _kind_of(value: Any, how: str) -> Any:
+def _kind_of(value: Any, mode: str) -> Any:
     if isinstance(value, Native):
-        kind = value.native().view(how)._numba_type_
+        kind = value.native().view(mode)._numba_type_
         return kind.model if isinstance(kind, ModelAddressType) else kind
     return value._numba_type_ if isinstance(value, Bound) else numba.typeof(value)
 
 
-def words_of(values: Iterable[Any], how: str) -> np.ndarray:
+def words_of(values: Iterable[Any], mode: str) -> np.ndarray:
     """Fields as 64-bit words: an array is its address and lengths, a record or a model its address, a float its bits."""
     words: list[int] = []
     for value in values:
         if isinstance(value, np.ndarray):
             words += (value.ctypes.data, *value.shape)
         elif isinstance(value, Native):
-            words.append(value.native().view(how)._address)
+            words.append(value.native().view(mode)._address)
         elif isinstance(value, Bound):
             words += value.addresses
         else:
@@ -180,15 +180,15 @@ def interpreted(model: Any) -> Any:
     """The model with every method over interpreted surroundings: same coercions, same forgiving `math`. A record as it is."""
     if isinstance(model, Record):
         return model
-    made = model.native().made
-    key = (type(model), made.digest)
+    native_class = model.native().native_class
+    key = (type(model), native_class.digest)
     if key not in _interpreted:
-        _interpreted[key] = interpreted_class(type(model), made.functions, made.properties, made.constants)
+        _interpreted[key] = interpreted_class(type(model), native_class.functions, native_class.properties, native_class.constants)
     return interpreted_copy(model, _interpreted[key])
 
 
 class NativeClass:
-    """The functions, constants and content of a model class, with its methods in every mode."""
+    """The functions, constants and fingerprint of a model class, with its methods in every mode."""
 
     def __init__(
         self,
@@ -197,20 +197,20 @@ class NativeClass:
         properties: dict[str, python_types.FunctionType],
         constants: dict[str, Any],
         check_methods: Callable[[ModelType, frozenset[str]], None],
-        place: Callable[[], str],
+        location: Callable[[], str],
     ) -> None:
         self.name = name
         self.functions = functions
         self.properties = properties
         self.constants = constants
         self.check_methods = check_methods
-        self.place = place
+        self.location = location
         """Of the class in the user's file."""
         try:
             parts = {**functions, **{f"@{key}": value for key, value in properties.items()}, **constants}
             self.digest = fingerprint.digest((name, *sorted(parts.items(), key=lambda part: part[0])))
             self.cacheable = True
-        except fingerprint.UnknownContentError:
+        except fingerprint.NoFingerprintError:
             self.digest = f"unnamed{next(_unnamed)}"
             self.cacheable = False
         self._parts: dict[frozenset[str], NativeClass] = {}
@@ -234,13 +234,13 @@ class NativeClass:
             functions = {name: value for name, value in self.functions.items() if name in key}
             properties = {name: value for name, value in self.properties.items() if name in key}
             constants = {name: value for name, value in self.constants.items() if name in key}
-            self._parts[key] = NativeClass(self.name, functions, properties, constants, self.check_methods, self.place)
+            self._parts[key] = NativeClass(self.name, functions, properties, constants, self.check_methods, self.location)
         return self._parts[key]
 
-    def method(self, name: str, how: str) -> Any:
+    def method(self, name: str, mode: str) -> Any:
         """The dispatcher type of a method or a property's getter."""
         function = self.functions.get(name) or self.properties[name]
-        dispatcher = link(function, how)
+        dispatcher = specialise(function, mode)
         if dispatcher.is_compiling:
             code = function.__code__
             where = f"{self.name}.{name} ({code.co_filename}, line {code.co_firstlineno})"
@@ -278,27 +278,27 @@ class RecordType(types.Type):
 
 
 class ModelType(types.Type):
-    """A model: the content of its class, the mode, and the types of its fields. Its value is the address of their words."""
+    """A model: the fingerprint of its class, the mode, and the types of its fields. Its value is the address of their words."""
 
-    def __init__(self, made: NativeClass, how: str, fields: tuple[tuple[str, Any], ...]) -> None:
-        self.made = made
-        self.how = how
+    def __init__(self, native_class: NativeClass, mode: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.native_class = native_class
+        self.mode = mode
         self.fields = dict(fields)
         self.offsets = _offsets(fields)
         self.size = sum(_size(kind) for _, kind in fields)
-        self.cacheable = made.cacheable
-        super().__init__(f"{made.name}<{made.digest[:32]}>[{how}]({_spelled(fields)})")
+        self.cacheable = native_class.cacheable
+        super().__init__(f"{native_class.name}<{native_class.digest[:32]}>[{mode}]({_spelled(fields)})")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _model_type, (self.made.digest, self.how, tuple(self.fields.items()))
+        return _model_type, (self.native_class.digest, self.mode, tuple(self.fields.items()))
 
     def only(self, name: str) -> ModelType:
         """As the method of that name sees it: compiled once for all kernels that call it."""
-        return ModelType(self.made.only((name,)), self.how, tuple(self.fields.items()))
+        return ModelType(self.native_class.only((name,)), self.mode, tuple(self.fields.items()))
 
 
-def _model_type(digest: str, how: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
-    return ModelType(_classes[digest], how, fields)  # KeyError, that is a miss, where the class is not known
+def _model_type(digest: str, mode: str, fields: tuple[tuple[str, Any], ...]) -> ModelType:
+    return ModelType(_classes[digest], mode, fields)  # KeyError, that is a miss, where the class is not known
 
 
 class BoundType(types.Callable):
@@ -423,39 +423,41 @@ class _ModelAttributes(AttributeTemplate):
     key = ModelType
 
     def generic_resolve(self, model: ModelType, name: str) -> Any:
-        made = model.made
+        native_class = model.native_class
         if name in model.fields:
             return model.fields[name]
-        if name in made.functions:
-            jitted, own = made.method(name, model.how), model.only(name)
+        if name in native_class.functions:
+            jitted, own = native_class.method(name, model.mode), model.only(name)
 
             class Method(AbstractTemplate):
                 key = (own, name)
                 dispatcher_type = jitted
 
                 def generic(self, arguments: Any, keywords: Any) -> Any:
-                    found = jitted.get_call_type(self.context, (own, *arguments), keywords)
-                    return found and found.as_method()
+                    call_type = jitted.get_call_type(self.context, (own, *arguments), keywords)
+                    return call_type and call_type.as_method()
 
             return _MethodType(Method, own)
-        if name in made.properties:
-            return made.method(name, model.how).get_call_type(self.context, (model.only(name),), {}).return_type
-        if name in made.constants:
-            return self.context.resolve_value_type(made.constants[name])
+        if name in native_class.properties:
+            return native_class.method(name, model.mode).get_call_type(self.context, (model.only(name),), {}).return_type
+        if name in native_class.constants:
+            return self.context.resolve_value_type(native_class.constants[name])
         return None
 
 
 @lower_getattr_generic(ModelType)
 def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, name: str) -> Any:
-    made = kind.made
-    if name in made.properties:
-        jitted = made.method(name, kind.how)
+    native_class = kind.native_class
+    if name in native_class.properties:
+        jitted = native_class.method(name, kind.mode)
         signature = jitted.get_call_type(context.typing_context, (kind.only(name),), {})
         call = context.get_function(jitted, signature)
         context.add_linking_libs(getattr(call, "libs", ()))
         return call(builder, [value])
-    if name in made.constants:
-        return context.get_constant_generic(builder, context.typing_context.resolve_value_type(made.constants[name]), made.constants[name])
+    if name in native_class.constants:
+        return context.get_constant_generic(
+            builder, context.typing_context.resolve_value_type(native_class.constants[name]), native_class.constants[name]
+        )
     offset = kind.offsets[name]
     words = [builder.extract_value(value, offset + k) for k in range(_size(kind.fields[name]))]
     return _from_words(context, builder, kind.fields[name], words)

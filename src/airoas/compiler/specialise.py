@@ -1,6 +1,6 @@
-"""Linking: the same function over compiled, or over interpreted, surroundings.
+"""Specialising: the same function over compiled, or over interpreted, globals.
 
-A function linked for compilation is a numba dispatcher whose helpers, modules and NamedTuples are compiled too; linked for
+A function specialised for compilation is a numba dispatcher whose helpers, modules and NamedTuples are compiled too; specialised for
 interpretation it is plain Python with the same coercions. Three modes: "compiled", "debug" (compiled with bounds checks)
 and "interpreted" (breakpoints work).
 """
@@ -26,14 +26,14 @@ from numba.extending import overload
 
 from airoas.compiler import fingerprint
 from airoas.compiler.fingerprint import Reads, is_namedtuple, is_native
-from airoas.compiler.inline import Inner
+from airoas.compiler.inline import InlineOnly
 from airoas.errors import ModelError, OptionError
 
 MODES = ("compiled", "debug", "interpreted")
 _mode = ""
 
 
-def mode() -> str:
+def current_mode() -> str:
     """The mode in force: set by `running`, else by the environment variable AIROAS_MODE, else "compiled"."""
     if numba.config.DISABLE_JIT:
         return "interpreted"
@@ -127,15 +127,15 @@ def constructor(record: type) -> python_types.FunctionType:
         kinds = fingerprint.field_kinds(record)
         fields: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
         values = ", ".join(f"as_{kinds[f]}({f})" if kinds.get(f) in COERCE else f for f in fields)
-        made = define(
+        build = define(
             f"def build({', '.join(fields)}):\n    return _record({values})\n",
             "build",
             _record=record,
             **{f"as_{kind}": coerce for kind, coerce in COERCE.items()},
         )
         defaults = record._field_defaults  # type: ignore[attr-defined]
-        made.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
-        _constructors[record] = made
+        build.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
+        _constructors[record] = build
     return _constructors[record]
 
 
@@ -155,75 +155,75 @@ class PlainElements(np.ndarray):
     """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return found.item() if isinstance(found, np.generic) else found
+        result = super().__getitem__(key)
+        return result.item() if isinstance(result, np.generic) else result
 
 
-def same_value(value: Any, how: str) -> Any:
-    """A constant or a field as code in mode `how` sees it: the same numbers, with the same arithmetic, in each."""
+def canonicalise(value: Any, mode: str) -> Any:
+    """A constant or a field as code in this mode sees it: the same numbers, with the same arithmetic, in each."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return value.view(PlainElements) if how == "interpreted" else widened(value)
+        return value.view(PlainElements) if mode == "interpreted" else widened(value)
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         return value.item()
     if type(value) is tuple:
-        return tuple(same_value(item, how) for item in value)
+        return tuple(canonicalise(item, mode) for item in value)
     if is_namedtuple(type(value)):
         return constructor(type(value))(*value)
     return value
 
 
-# --- linking: the same function over compiled, or over interpreted, surroundings ---
+# --- specialising: the same function over compiled, or over interpreted, globals ---
 
-_linked: dict[tuple[python_types.FunctionType, str], Any] = {}
-_linking = threading.RLock()  # a function is in `_linked` before its globals are complete
+_specialised: dict[tuple[python_types.FunctionType, str], Any] = {}
+_lock = threading.RLock()  # a function is in `_linked` before its globals are complete
 _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
-_apart: set[python_types.FunctionType] = set()
+_noinline: set[python_types.FunctionType] = set()
 
 
-def apart(function: Any) -> Any:
+def noinline(function: Any) -> Any:
     """Compile this function once for all who call it, instead of into each: for long ones that are not in a hot loop."""
-    _apart.add(function)
+    _noinline.add(function)
     return function
 
 
-def is_apart(function: python_types.FunctionType) -> bool:
-    return function in _apart
+def is_noinline(function: python_types.FunctionType) -> bool:
+    return function in _noinline
 
 
-def jit_options(how: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
+def jit_options(mode: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
     """How numba compiles. Only an entry, that is a kernel, gets the wrapper that Python calls: unboxing costs most of the time.
 
     forceinline: a model's fields would travel by value into every call that is left, and streams through memory.
     """
-    compiled = how == "compiled" and inline
+    compiled = mode == "compiled" and inline
     wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
-    bounds = how == "debug"
+    bounds = mode == "debug"
     return {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": bounds, "forceinline": compiled, **wrappers}
 
 
-def content_of(function: python_types.FunctionType) -> str | None:
-    """The digest of a function; None where it reads something whose content cannot be seen."""
+def fingerprint_of(function: python_types.FunctionType) -> str | None:
+    """The digest of a function; None where it reads something that has no fingerprint."""
     try:
         return fingerprint.digest(function)
-    except fingerprint.UnknownContentError:
+    except fingerprint.NoFingerprintError:
         return None
 
 
 def unique_name(function: python_types.FunctionType) -> str:
-    """A name that no function of other content has, nor any function compiled in another process.
+    """A name that no function with another fingerprint has, nor any function compiled in another process.
 
     The linker takes functions of equal name and types for the same one, those in kernels loaded from the cache included.
     """
-    made_of = content_of(function) or f"unnamed{next(_unnamed)}"
-    return f"{function.__name__}_{hashlib.sha256((_PROCESS + made_of).encode()).hexdigest()[:16]}"
+    digest = fingerprint_of(function) or f"unnamed{next(_unnamed)}"
+    return f"{function.__name__}_{hashlib.sha256((_PROCESS + digest).encode()).hexdigest()[:16]}"
 
 
-def _jit(copy: python_types.FunctionType, how: str, function: python_types.FunctionType) -> Any:
-    inner = {} if _calls_itself(function) else {"pipeline_class": Inner}
-    return numba.jit(**jit_options(how, inline=not is_apart(function)), **inner)(copy)
+def _jit(copy: python_types.FunctionType, mode: str, function: python_types.FunctionType) -> Any:
+    pipeline = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
+    return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **pipeline)(copy)
 
 
 def _calls_itself(function: python_types.FunctionType) -> bool:
@@ -232,62 +232,64 @@ def _calls_itself(function: python_types.FunctionType) -> bool:
     return any(fingerprint.lookup(part, name) is function for part in (function, *others) for name in fingerprint.reads(part))
 
 
-def link(function: python_types.FunctionType, how: str) -> Any:
-    """A function ready to run in mode `how`: a numba dispatcher, or plain Python."""
-    with _linking:
-        return _linked.get((function, how)) or _link(function, how)
+def specialise(function: python_types.FunctionType, mode: str) -> Any:
+    """A function ready to run in a mode: a numba dispatcher, or plain Python."""
+    with _lock:
+        return _specialised.get((function, mode)) or _specialise(function, mode)
 
 
-def entry_to(function: python_types.FunctionType, how: str, opened: Any) -> Any:
+def entry_to(function: python_types.FunctionType, mode: str, opened: Any) -> Any:
     """A dispatcher that Python, or a shared kernel through its address, calls a compiled function by: the first argument is
     `opened` at once, which makes a model of its address."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     rest = "".join(f", {name}" for name in names[1:])
     source = f"def entry({', '.join(names)}):\n    return function(opened({names[0]}){rest})\n"
-    entry = define(source, "entry", function=link(function, how), opened=opened)
+    entry = define(source, "entry", function=specialise(function, mode), opened=opened)
     entry.__name__ = entry.__qualname__ = unique_name(function)
     entry.__module__ = __name__  # which numba imports when it loads a stored one
-    return numba.jit(**jit_options(how, entry=True))(entry)
+    return numba.jit(**jit_options(mode, entry=True))(entry)
 
 
-def _link(function: python_types.FunctionType, how: str) -> Any:
+def _specialise(function: python_types.FunctionType, mode: str) -> Any:
     def convert(value: Any, below: Reads) -> Any:
         value = fingerprint.plain(value)
         if isinstance(value, python_types.ModuleType) and not is_native(value):
             return fingerprint.module_over(value, below, convert)
-        if how == "interpreted" and (value is math or getattr(value, "__module__", "") == "math"):
+        if mode == "interpreted" and (value is math or getattr(value, "__module__", "") == "math"):
             return _forgiving(value)
         if is_namedtuple(value):
-            return link(constructor(value), how)
+            return specialise(constructor(value), mode)
         if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in OVERLOADED:
-            return link(value, how)
-        return same_value(value, how)
+            return specialise(value, mode)
+        return canonicalise(value, mode)
 
     def finish(copy: python_types.FunctionType) -> Any:
-        _linked[function, how] = copy if how == "interpreted" else _jit(copy, how, function)
-        return _linked[function, how]
+        _specialised[function, mode] = copy if mode == "interpreted" else _jit(copy, mode, function)
+        return _specialised[function, mode]
 
-    name = function.__name__ if how == "interpreted" else unique_name(function)
+    name = function.__name__ if mode == "interpreted" else unique_name(function)
     try:
-        return fingerprint.relink(function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ())
+        return fingerprint.rebind_globals(
+            function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ()
+        )
     except BaseException:
-        _linked.pop((function, how), None)  # half linked
+        _specialised.pop((function, mode), None)  # half specialised
         raise
 
 
 def interpreted_class(kind: type, functions: dict[str, Any], properties: dict[str, Any], constants: dict[str, Any]) -> type:
     """A model class with these methods, properties and constants over interpreted surroundings."""
-    scope = {name: link(function, "interpreted") for name, function in functions.items()}
-    scope |= {name: property(link(getter, "interpreted")) for name, getter in properties.items()}
-    scope |= {name: same_value(value, "interpreted") for name, value in constants.items()}
+    scope = {name: specialise(function, "interpreted") for name, function in functions.items()}
+    scope |= {name: property(specialise(getter, "interpreted")) for name, getter in properties.items()}
+    scope |= {name: canonicalise(value, "interpreted") for name, value in constants.items()}
     return type(kind.__name__, (kind,), scope)
 
 
 def interpreted_copy(model: Any, kind: type) -> Any:
     """The model as an instance of one of those classes."""
-    copy: Any = tuple.__new__(kind, [same_value(value, "interpreted") for value in model])
+    copy: Any = tuple.__new__(kind, [canonicalise(value, "interpreted") for value in model])
     derived = model.__dict__.get("_derived", ())
-    copy.__dict__.update({name: same_value(x, "interpreted") if name in derived else x for name, x in model.__dict__.items()})
+    copy.__dict__.update({name: canonicalise(x, "interpreted") if name in derived else x for name, x in model.__dict__.items()})
     return copy
 
 

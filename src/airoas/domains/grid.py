@@ -104,37 +104,37 @@ def classic_flight(cells: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
     """0.4 away on each axis (0.2 to each side where the robot is level), 0.2 to stay; what is blocked stays too."""
     n = len(cells)
     away = np.sign(cells[None, :, :] - cells[:, None, :])
-    chance = np.zeros((n, n, 5))
+    probability = np.zeros((n, n, 5))
     for k, (dx, dy) in enumerate(OFFSETS):
         side = away[:, :, 0] * dx + away[:, :, 1] * dy
         level = away[:, :, 0 if dx else 1] == 0
         open_way = neighbour[:, k] != np.arange(n)
-        chance[:, :, k] = np.where(level, 0.2, np.where(side > 0, 0.4, 0.0)) * open_way
-    chance[:, :, STAY] = 1.0 - chance[:, :, :STAY].sum(2)
-    return chance
+        probability[:, :, k] = np.where(level, 0.2, np.where(side > 0, 0.4, 0.0)) * open_way
+    probability[:, :, STAY] = 1.0 - probability[:, :, :STAY].sum(2)
+    return probability
 
 
 def modified_flight(neighbour: np.ndarray, flee: float) -> np.ndarray:
     """`flee` shared by the neighbours farthest from the robot by paths, if farther than here; else it stays."""
     n = len(neighbour)
     far = distances(neighbour)
-    chance = np.zeros((n, n, 5))
+    probability = np.zeros((n, n, 5))
     for r, t in np.ndindex(n, n):
         ways = [k for k in range(STAY) if neighbour[t, k] != t]
         best = max([far[r, neighbour[t, k]] for k in ways], default=-1)
         chosen = [k for k in ways if far[r, neighbour[t, k]] >= max(best, far[r, t])]
-        chance[r, t, chosen] = flee / max(len(chosen), 1)
-        chance[r, t, STAY] = 1.0 - flee if chosen else 1.0
-    return chance
+        probability[r, t, chosen] = flee / max(len(chosen), 1)
+        probability[r, t, STAY] = 1.0 - flee if chosen else 1.0
+    return probability
 
 
-def flight(chance: np.ndarray) -> dict[str, np.ndarray]:
+def flight(probability: np.ndarray) -> dict[str, np.ndarray]:
     """Probabilities [robot, opponent, 5] as derived arrays: rule [robot, opponent], and mass and cumulative [rules, 5].
 
     Few distributions differ, so a simulated step reads tables that stay in the cache.
     """
-    n = len(chance)
-    mass, rule = np.unique(chance.reshape(n * n, 5), axis=0, return_inverse=True)
+    n = len(probability)
+    mass, rule = np.unique(probability.reshape(n * n, 5), axis=0, return_inverse=True)
     return {"rule": rule.reshape(n, n), "mass": mass, "cumulative": cumulative(mass)}
 
 
@@ -271,7 +271,7 @@ def marginals(self: Any, belief: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def text(self: Any, s: State | None, belief: Any) -> str:
-    """The map, a line per row from north to south: robot R, opponent O, both X, the opponent's chances in percent."""
+    """The map, a line per row from north to south: robot R, opponent O, both X, the opponent's probability in percent."""
     robot, opponent = (None, None) if belief is None else marginals(self, belief)
     number = {(int(x), int(y)): i for i, (x, y) in enumerate(self.cells)}
     lines = []
@@ -281,14 +281,14 @@ def text(self: Any, s: State | None, belief: Any) -> str:
             i = number.get((x, y), -1)
             mark = "" if s is None or i < 0 else ("", "R", "O", "X")[(i == s.robot) + 2 * (i == s.opponent)]
             percent = 0.0 if opponent is None or i < 0 else 100.0 * opponent[i]
-            chance = f"{percent:.0f}" if percent >= 0.5 else "<1" if percent > 0.0 else "" if mark else "."
-            line += f"{mark:>2}{'##' if self.floor[x, y] < 0 and percent == 0.0 else chance:>3}"
+            probability = f"{percent:.0f}" if percent >= 0.5 else "<1" if percent > 0.0 else "" if mark else "."
+            line += f"{mark:>2}{'##' if self.floor[x, y] < 0 and percent == 0.0 else probability:>3}"
         lines.append(line)
     if s is not None:
         lines.append("R robot, O opponent, X both in one cell" + (", tagged" if s.tagged else ""))
     if robot is not None:
         best = int(robot.argmax())
-        lines.append(f"numbers: chance of the opponent in %; robot most likely at {_name(self, best)} ({100.0 * robot[best]:.0f} %)")
+        lines.append(f"numbers: probability of the opponent in %; robot most likely at {_name(self, best)} ({100.0 * robot[best]:.0f} %)")
     return "\n".join(lines)
 
 
@@ -312,11 +312,11 @@ def draw(self: Any, axis: Any, s: State | None, belief: Any) -> None:
     axis.tick_params(which="minor", length=0)
     if belief is not None:
         robot, opponent = marginals(self, belief)
-        for chance, colour, size, label in ((opponent, _ORANGE, 0.46, "belief: opponent"), (robot, _BLUE, 0.3, "belief: robot")):
-            for at in np.flatnonzero(chance > 0.0):
+        for probability, colour, size, label in ((opponent, _ORANGE, 0.46, "belief: opponent"), (robot, _BLUE, 0.3, "belief: robot")):
+            for at in np.flatnonzero(probability > 0.0):
                 x, y = self.cells[at]
                 # opacity falls to 0.08, not to 0: a cell that is possible at all stays visible
-                alpha = 0.08 + 0.82 * float(chance[at] / chance.max())
+                alpha = 0.08 + 0.82 * float(probability[at] / probability.max())
                 corners = [x - size, x + size, x + size, x - size], [y - size, y - size, y + size, y + size]
                 axis.fill(*corners, color=colour, alpha=alpha, linewidth=0, zorder=2)
             axis.scatter([], [], marker="s", s=70, color=colour, alpha=0.6, linewidths=0, label=label)

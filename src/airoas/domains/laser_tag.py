@@ -46,7 +46,7 @@ def beam_ranges(cells: np.ndarray, floor: np.ndarray) -> np.ndarray:
     Diagonal beams pass between touching corners.
     """
     n = len(cells)
-    found = np.empty((n, n, len(BEAMS)), np.int64)
+    result = np.empty((n, n, len(BEAMS)), np.int64)
     free = {(x, y) for x, y in zip(*np.nonzero(floor >= 0), strict=True)}
     for r, (x, y) in enumerate(cells):
         for b, (dx, dy) in enumerate(BEAMS):
@@ -54,10 +54,10 @@ def beam_ranges(cells: np.ndarray, floor: np.ndarray) -> np.ndarray:
             count = 1
             while (x + count * dx, y + count * dy) in free:
                 count += 1
-            found[r, :, b] = first + count - 1
+            result[r, :, b] = first + count - 1
             for nearer in range(1, count):
-                found[r, floor[x + nearer * dx, y + nearer * dy], b] = first + nearer - 1
-    return found
+                result[r, floor[x + nearer * dx, y + nearer * dy], b] = first + nearer - 1
+    return result
 
 
 def reading_mass() -> np.ndarray:
@@ -92,16 +92,16 @@ class LaserTag(NamedTuple):
     def prepare(self) -> dict[str, Any]:
         obstacles = _checked(self.obstacles)
         free = [cell for cell in _FLOOR if cell not in obstacles]
-        room = tables(free, obstacles if self.julia_prior else (), (1, 1), (WIDTH, HEIGHT))
-        cells, mass = room["cells"], reading_mass()
+        floor_tables = tables(free, obstacles if self.julia_prior else (), (1, 1), (WIDTH, HEIGHT))
+        cells, mass = floor_tables["cells"], reading_mass()
         with np.errstate(divide="ignore"):
             log_mass = np.log(mass)
         total = cumulative(mass)
         shared = np.minimum(cells[:, 0], HEIGHT) * WIDTH + np.minimum(cells[:, 1], WIDTH)
         return {
-            **room,
-            **flight(classic_flight(cells, room["neighbour"])),
-            "beams": beam_ranges(cells, room["floor"]),
+            **floor_tables,
+            **flight(classic_flight(cells, floor_tables["neighbour"])),
+            "beams": beam_ranges(cells, floor_tables["floor"]),
             "reading_log_mass": log_mass,
             "reading_cumulative": total,
             "reading_guide": (total[:, None, :] <= np.arange(GUIDE)[None, :, None] / GUIDE).sum(2),
@@ -163,10 +163,10 @@ def _checked(obstacles: Any) -> list[Cell]:
     if rows.ndim != 2 or rows.shape[1] != 2 or (rows.size and not np.all(rows == np.floor(rows))):
         raise OptionError(f"LaserTag(obstacles=...) is an array of shape {rows.shape}, not pairs of integers", allowed)
     cells = [(int(x), int(y)) for x, y in rows]
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell not in _FLOOR:
             raise OptionError(f"LaserTag: the obstacle {cell} is outside the floor", allowed)
-        if cell in cells[:place]:
+        if cell in cells[:index]:
             raise OptionError(f"LaserTag: the obstacle {cell} is there twice", allowed)
     if len(cells) == len(_FLOOR):
         raise OptionError("LaserTag: obstacles cover the whole floor", f"leave one of its {len(_FLOOR)} cells free.")

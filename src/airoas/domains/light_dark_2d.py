@@ -26,14 +26,14 @@ HALF_WIDTH = 0.5
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOWEST_CUT, _HIGHEST_CUT = -10, 15
 _REACH = 2
-"""Plans without a look go so many short moves at most along each axis."""
+"""Open-loop plans go so many short moves at most along each axis."""
 _WIDTH = 2 * _REACH + 1
 _WALK = _WIDTH * _WIDTH
-"""The plan that never stops; after it the two that look, going east and west."""
+"""The plan that never stops; after it the two closed-loop ones, going east and west."""
 SAME = 0.1
 """Two readings that differ by less, on each axis, from what the move between them explains are said to agree."""
 _MISTAKES = 0.1
-"""What plans that look lose at most by readings that agree by chance: an estimate on the safe side, tested by playing them."""
+"""What closed-loop plans lose at most by readings that agree by chance: an estimate on the safe side, tested by playing them."""
 
 
 class State(NamedTuple):
@@ -71,7 +71,11 @@ class LightDark2D(NamedTuple):
     def prepare(self) -> dict[str, Any]:
         _check(self)
         rate = _rate(self.discount, self.move_noise)
-        return {"rate": rate, "luck": _luck(rate, self.move_noise), "powers": self.discount ** np.arange(2 * _REACH + 1)}
+        return {
+            "rate": rate,
+            "exponential_moment": _exponential_moment(rate, self.move_noise),
+            "powers": self.discount ** np.arange(2 * _REACH + 1),
+        }
 
     def actions(self) -> tuple[str, ...]:
         ways = ("north", "east", "south", "west")
@@ -110,10 +114,10 @@ class LightDark2D(NamedTuple):
         return _WALK + 3
 
     def plan_action(self, k: int, t: int) -> int:
-        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two plans that
-        look: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
+        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two closed-loop
+        plans: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
         if k > _WALK and t > 0:
-            return -1  # by what is seen
+            return -1  # closed-loop: it depends on the readings
         if k >= _WALK:
             return 1 if (k == _WALK + 1 or (k == _WALK and self.light > 0.0)) else 3
         east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
@@ -124,26 +128,26 @@ class LightDark2D(NamedTuple):
         return STOP
 
     def plan_values(self: Any, s: State, out: Any, at: int) -> None:
-        """A lower bound: the chance to end in the goal is at least that of noise shorter than the way to its edge."""
+        """A lower bound: the probability to end in the goal is at least that of noise shorter than the way to its edge."""
         for k in range(_WALK):
             east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
             x, y = s.x + SHORT * east, s.y + SHORT * north
             moves = abs(east) + abs(north)
-            chance = _chance_within(GOAL - math.sqrt(x * x + y * y), moves * self.move_noise * self.move_noise)
-            out[at + k] = self.powers[moves] * (20.0 * chance - 10.0)
+            probability = _probability_within(GOAL - math.sqrt(x * x + y * y), moves * self.move_noise * self.move_noise)
+            out[at + k] = self.powers[moves] * (20.0 * probability - 10.0)
         out[at + _WALK] = 0.0
-        out[at + _WALK + 1] = _look_and_stop(self, s, 1.0)
-        out[at + _WALK + 2] = _look_and_stop(self, s, -1.0)
+        out[at + _WALK + 1] = _closed_loop_value(self, s, 1.0)
+        out[at + _WALK + 2] = _closed_loop_value(self, s, -1.0)
 
     def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
         """Upper bounds of the values of the actions once the position is seen; see `_rate`."""
         for a in range(STOP):
             dx, dy = _displacement(a)
             x, y = s.x + dx, s.y + dy
-            seen = self.luck * math.exp(-self.rate * (abs(x) + abs(y) - math.sqrt(2.0) * GOAL))
+            seen = self.exponential_moment * math.exp(-self.rate * (abs(x) + abs(y) - math.sqrt(2.0) * GOAL))
             outside = math.sqrt(x * x + y * y) - GOAL
             if outside > 0.0:  # then another move is due, unless noise alone leads into the goal
-                far = min(8.0, outside / self.move_noise)  # beyond it the chance is no more than at 8, which is next to none
+                far = min(8.0, outside / self.move_noise)  # beyond it the probability is no more than at 8, which is next to none
                 into = math.exp(-0.5 * far * far) if far < 8.0 else 1.3e-14
                 seen = min(seen, into + (1.0 - into) * self.discount)
             out[at + a] = 10.0 * self.discount * min(1.0, seen)
@@ -252,12 +256,12 @@ def _rate(discount: float, noise: float) -> float:
     low, high = 0.0, -math.log(discount)
     for _ in range(60):
         c = 0.5 * (low + high)
-        low, high = (c, high) if discount * math.exp(c) * _luck(c, noise) <= 1.0 else (low, c)
+        low, high = (c, high) if discount * math.exp(c) * _exponential_moment(c, noise) <= 1.0 else (low, c)
     return low
 
 
-def _luck(c: float, noise: float) -> float:
-    """E exp(c (|u| + |v|)) for u and v normal with standard deviation `noise`."""
+def _exponential_moment(c: float, noise: float) -> float:
+    """The exponential moment E exp(c (|u| + |v|)) for u and v normal with standard deviation `noise`."""
     one = math.exp(0.5 * c * c * noise * noise) * (1.0 + math.erf(c * noise / math.sqrt(2.0)))
     return one * one
 
@@ -277,11 +281,11 @@ def _displacement(a: int) -> tuple[float, float]:
     return -stride, 0.0
 
 
-def _chance_within(room: float, variance: float) -> float:
-    """A lower bound of the chance that normal noise of this variance on each axis is no longer than `room`."""
-    if room < 0.0:
+def _probability_within(radius: float, variance: float) -> float:
+    """A lower bound of the probability that normal noise of this variance on each axis is no longer than `radius`."""
+    if radius < 0.0:
         return 0.0
-    return 1.0 - math.exp(-0.5 * room * room / variance) if variance > 0.0 else 1.0
+    return 1.0 - math.exp(-0.5 * radius * radius / variance) if variance > 0.0 else 1.0
 
 
 def home(x: float) -> tuple[int, int]:
@@ -292,8 +296,8 @@ def home(x: float) -> tuple[int, int]:
     return long, short if rest > 0.0 else -short
 
 
-def _look_and_stop(model: Any, s: State, way: float) -> float:
-    """A lower bound of the value of walking east (way = 1) or west (-1) to the light, looking, and going home.
+def _closed_loop_value(model: Any, s: State, way: float) -> float:
+    """A lower bound of the value of the closed-loop plan: walking east (way = 1) or west (-1) to the light, looking, and going home.
 
     Where noise brings one elsewhere than meant, the way home takes it into account: what is left to go after it is no more than what
     the way as meant would leave.
@@ -304,16 +308,16 @@ def _look_and_stop(model: Any, s: State, way: float) -> float:
     if margin <= 0.0:
         return -_MISTAKES
     noise, blur = model.move_noise * model.move_noise, model.sharpness * model.sharpness
-    arrives = _chance_within(margin, moves * noise + blur) * _chance_within(SAME, noise + 2.0 * blur)
+    arrives = _probability_within(margin, moves * noise + blur) * _probability_within(SAME, noise + 2.0 * blur)
     in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance: an estimate, as `_MISTAKES` is
     x = s.x + way * moves
     x += SHORT if x < model.light else -SHORT
     (long_x, short_x), (long_y, short_y) = home(x), home(s.y)
     left_x, left_y = abs(x) - LONG * long_x - SHORT * short_x, abs(s.y) - LONG * long_y - SHORT * short_y
     moves += 1 + long_x + abs(short_x) + long_y + abs(short_y)
-    room = GOAL - math.sqrt(left_x * left_x + left_y * left_y)
-    chance = arrives * _chance_within(room, moves * noise + blur)
-    return math.pow(model.discount, moves + in_vain) * (10.0 * chance - 10.0 * (arrives - chance)) - _MISTAKES
+    radius = GOAL - math.sqrt(left_x * left_x + left_y * left_y)
+    probability = arrives * _probability_within(radius, moves * noise + blur)
+    return math.pow(model.discount, moves + in_vain) * (10.0 * probability - 10.0 * (arrives - probability)) - _MISTAKES
 
 
 def _polar(a: Action) -> tuple[float, float]:
@@ -404,10 +408,10 @@ def _draw(model: Any, axis: Any, s: State | None, belief: Any) -> None:
         axis.axvline(edge, color="#8A6D00", linestyle=":", linewidth=1.2, label="light" if edge < model.light else None)
     axis.add_patch(Circle((0.0, 0.0), GOAL, facecolor="none", edgecolor="#009E73", linewidth=2.0, zorder=3, label="goal: stop here"))
     if belief is not None:
-        share = belief.weights / belief.weights.max()
-        shown = np.argsort(-share, kind="stable")[:3000]
-        opacity = np.clip(share[shown] * min(1.0, 30.0 / math.sqrt(len(shown))), 0.03, 1.0)
-        size = 6.0 + 14.0 * share[shown]
+        relative = belief.weights / belief.weights.max()
+        shown = np.argsort(-relative, kind="stable")[:3000]
+        opacity = np.clip(relative[shown] * min(1.0, 30.0 / math.sqrt(len(shown))), 0.03, 1.0)
+        size = 6.0 + 14.0 * relative[shown]
         axis.scatter(belief.states[shown, 0], belief.states[shown, 1], s=size, c="#0072B2", alpha=opacity, linewidths=0, zorder=2)
         axis.scatter([], [], s=20.0, c="#0072B2", label="belief")
     if s is not None:
@@ -420,7 +424,7 @@ def _text(model: Any, s: State | None, belief: Any) -> str:
     west, east, south, north = _window(s, belief)
     columns, rows = 64, 24
 
-    def place(x: float, y: float) -> tuple[int, int]:
+    def cell_of(x: float, y: float) -> tuple[int, int]:
         column = int((x - west) / (east - west) * columns)
         row = int((north - y) / (north - south) * rows)
         return min(rows - 1, max(0, row)), min(columns - 1, max(0, column))
@@ -428,7 +432,7 @@ def _text(model: Any, s: State | None, belief: Any) -> str:
     picture = [[" "] * columns for _ in range(rows)]
     for row in range(rows):
         for x in (model.light - HALF_WIDTH, model.light + HALF_WIDTH):
-            picture[row][place(x, 0.0)[1]] = "|"
+            picture[row][cell_of(x, 0.0)[1]] = "|"
     lines = []
     if belief is not None:
         heights, _, _ = np.histogram2d(
@@ -445,7 +449,7 @@ def _text(model: Any, s: State | None, belief: Any) -> str:
             f"belief: x = {mean[0]:.3f} +- {spread[0]:.3f}, y = {mean[1]:.3f} +- {spread[1]:.3f}, in the goal with probability {inside:.3f}"
         )
     for mark, x, y in (("G", 0.0, 0.0), *(() if s is None else (("o", s[0], s[1]),))):
-        row, column = place(x, y)
+        row, column = cell_of(x, y)
         picture[row][column] = mark
     if s is not None:
         lines.append(f"true:   x = {s[0]:.3f}, y = {s[1]:.3f}{', stopped' if s[2] else ''}")

@@ -1,6 +1,6 @@
-"""RockSample: a rover on a grid collects good rocks, whose worth it can only sense from afar, and leaves eastwards.
+"""RockSample: a rover on a grid collects good rocks, whose quality it can only sense from afar, and leaves eastwards.
 
-Cells are 0-based (x, y) with x eastwards and y northwards; the worth of rock i is bit i of one integer.
+Cells are 0-based (x, y) with x eastwards and y northwards; the quality of rock i is bit i of one integer.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class RockSample(NamedTuple):
     def observe(self: Any, s: State, a: int, rng: Rng) -> Seen:
         if a < CHECK:
             return Seen(NONE)
-        worth = s.rocks >> (a - CHECK) & 1
-        return Seen(worth if rng.uniform() < self.accuracy[s.x, s.y, a - CHECK] else 1 - worth)
+        quality = s.rocks >> (a - CHECK) & 1
+        return Seen(quality if rng.uniform() < self.accuracy[s.x, s.y, a - CHECK] else 1 - quality)
 
     def obs_logpdf(self: Any, o: Seen, s: State, a: int) -> float:
         if a < CHECK:
@@ -149,13 +149,13 @@ class RockSample(NamedTuple):
         One pass over the good rocks serves the four cells around and this one, where every check leaves the rover.
         """
         north, east, south, west = min(s.y + 1, self.size - 1), min(s.x + 1, self.size - 1), max(s.y - 1, 0), max(s.x - 1, 0)
-        here = up = down = 10.0 * self.powers[self.size - 1 - s.x]  # leave at once
+        stay = up = down = 10.0 * self.powers[self.size - 1 - s.x]  # leave at once
         right, left = 10.0 * self.powers[self.size - 1 - east], 10.0 * self.powers[self.size - 1 - west]
         for i in range(self.n_rocks):
             if s.rocks >> i & 1:
                 pays = 10.0 + self.discount * self.value_at_rock[s.rocks ^ (1 << i), i]
                 dx, dy = abs(s.x - self.rock_x[i]), abs(s.y - self.rock_y[i])
-                here = max(here, self.powers[dx + dy] * pays)
+                stay = max(stay, self.powers[dx + dy] * pays)
                 up = max(up, self.powers[dx + abs(north - self.rock_y[i])] * pays)
                 down = max(down, self.powers[dx + abs(south - self.rock_y[i])] * pays)
                 right = max(right, self.powers[abs(east - self.rock_x[i]) + dy] * pays)
@@ -167,13 +167,13 @@ class RockSample(NamedTuple):
         out[at + WEST] = gamma * left + (self.penalty if west == s.x else 0.0)
         rock = self.rock_at[s.x, s.y]
         if rock < 0:
-            out[at + SAMPLE] = gamma * here + self.penalty
+            out[at + SAMPLE] = gamma * stay + self.penalty
         elif s.rocks >> rock & 1:
             out[at + SAMPLE] = 10.0 + gamma * self.value_at_rock[s.rocks ^ (1 << rock), rock]
         else:
-            out[at + SAMPLE] = gamma * here - 10.0
+            out[at + SAMPLE] = gamma * stay - 10.0
         for a in range(CHECK, CHECK + self.n_rocks):
-            out[at + a] = gamma * here
+            out[at + a] = gamma * stay
 
     def step_logpdf(self, s2: State, s: State, a: int) -> float:
         """Log mass of the transition, which is certain: 0 or -inf."""
@@ -186,7 +186,7 @@ class RockSample(NamedTuple):
         return s if a < CHECK else State(s.x, s.y, s.rocks ^ (1 << (a - CHECK)), s.exited)
 
     def mutate_literal(self, s: State, o: Seen, a: int, rng: Rng) -> State:
-        """The checked rock turned over with probability 1/2: an observation has no place in the state space here."""
+        """The checked rock turned over with probability 1/2: an observation is no state here."""
         return s if a < CHECK or rng.integer(2) == 0 else State(s.x, s.y, s.rocks ^ (1 << (a - CHECK)), s.exited)
 
     # No `move`: given its parent a particle can be in one state only, so pi_beta is a point and nothing else keeps it.
@@ -249,7 +249,7 @@ class RockSample(NamedTuple):
         area = (150.0 / n) ** 2
         unit = 0.5 * area
         if belief is not None:
-            colours = LinearSegmentedColormap.from_list("worth", ["#E69F00", "#F7F7F7", "#56B4E9"])
+            colours = LinearSegmentedColormap.from_list("quality", ["#E69F00", "#F7F7F7", "#56B4E9"])
             dots = axis.scatter(
                 self.rock_x, self.rock_y, s=area, c=_good(self, belief), cmap=colours, vmin=0.0, vmax=1.0, edgecolors="#404040", zorder=1
             )
@@ -287,9 +287,9 @@ class RockSample(NamedTuple):
             row = ""
             for x in range(self.size):
                 rock = int(self.rock_at[x, y])
-                worth = "" if s is None or rock < 0 else "+" if int(s[2]) >> rock & 1 else "-"
+                quality = "" if s is None or rock < 0 else "+" if int(s[2]) >> rock & 1 else "-"
                 rover = "@" if where is not None and not where[3] and (x, y) == (where[0], where[1]) else ""
-                row += f"{rover + (f'{rock}{worth}' if rock >= 0 else '' if rover else '.'):>5}"
+                row += f"{rover + (f'{rock}{quality}' if rock >= 0 else '' if rover else '.'):>5}"
             lines.append(f"{row}  |")
         lines.append("@ rover, a number is a rock" + (" (+ good, - bad)" if s is not None else "") + ", | exit")
         for i in range(self.n_rocks):

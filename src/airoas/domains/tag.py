@@ -40,10 +40,10 @@ class Tag(NamedTuple):
             raise OptionError(f"Tag(opponent={self.opponent!r})", f"opponent is one of {', '.join(OPPONENTS)}.")
         if not 0.0 <= self.flee <= 1.0:
             raise OptionError(f"Tag(flee={self.flee})", "flee is a probability, from 0 to 1.")
-        room = tables(CELLS, (), (0, 0), (10, 5))
-        near = room["neighbour"]
-        chance = classic_flight(room["cells"], near) if self.opponent == "classic" else modified_flight(near, self.flee)
-        return room | flight(chance)
+        floor_tables = tables(CELLS, (), (0, 0), (10, 5))
+        near = floor_tables["neighbour"]
+        probability = classic_flight(floor_tables["cells"], near) if self.opponent == "classic" else modified_flight(near, self.flee)
+        return floor_tables | flight(probability)
 
     def observe(self, s: State, a: int, rng: Rng) -> Seen:
         return Seen(SAME if s.robot == s.opponent else s.robot)

@@ -44,11 +44,11 @@ class Tokens:
 
     def advance(self) -> None:
         """Take up the next word."""
-        found = _TOKEN.match(self.text, self._next)
-        assert found is not None, "every part of it is optional"
-        kind = found.lastgroup
-        self._next = found.end()
-        self.at = self._next if kind is None else found.start(kind)
+        match = _TOKEN.match(self.text, self._next)
+        assert match is not None, "every part of it is optional"
+        kind = match.lastgroup
+        self._next = match.end()
+        self.at = self._next if kind is None else match.start(kind)
         self.word = self.text[self.at : self._next]
         self.kind = kind or "end"
         if self.word in RESERVED:
@@ -106,21 +106,21 @@ class Tokens:
 
     def _row(self, count: int, lowest: float, highest: float, one: Callable[[str], float]) -> list[float]:
         """So many numbers: together where all is well, else one by one, past comments or up to the wrong one."""
-        found = _numbers(count).match(self.text, self.at)
-        if found is not None:
-            row = list(map(float, found.group().split()))
+        match = _numbers(count).match(self.text, self.at)
+        if match is not None:
+            row = list(map(float, match.group().split()))
             if lowest <= min(row) and max(row) <= highest:
-                self.go_to(found.end())
+                self.go_to(match.end())
                 return row
         return [one(f"number {i + 1} of {count} in the row") for i in range(count)]
 
     def entry(self) -> tuple[str, list[str], float, int] | None:
         """A whole `T: a : s : s2 0.5`, as most lines are: letter, references, number, and where it ends. Does not go there."""
-        found = _ENTRY.match(self.text, self.at)
-        if found is None:
+        match = _ENTRY.match(self.text, self.at)
+        if match is None:
             return None
-        letter, references, number = found.groups()
-        return letter, [word.strip() for word in references.split(":")[1:]], float(number), found.end()
+        letter, references, number = match.groups()
+        return letter, [word.strip() for word in references.split(":")[1:]], float(number), match.end()
 
     def go_to(self, position: int) -> None:
         self._next = position

@@ -14,9 +14,9 @@ from typing import cast
 import numpy as np
 
 from airoas.errors import OptionError
+from airoas.interop.entries import ALL, Entries, Probabilities, Rewards
 from airoas.interop.lexer import LARGEST_REWARD, PREAMBLE, TOLERANCE, Tokens
 from airoas.interop.preamble import Names, Preamble
-from airoas.interop.sheets import ALL, Entries, Rewards, Sheet
 from airoas.interop.tabular import Tabular
 
 MAX_BYTES = 32 << 20
@@ -54,9 +54,9 @@ def parse_pomdp(text: str, title: str = "text") -> Tabular:
     tables = _Tables(preamble)
     names = (preamble.actions.labels, preamble.states.labels)
     first, successors, probabilities = tables.transitions.rows(names)
-    row, column, chance = tables.sightings.rows(names)
+    row, column, probability = tables.observations.rows(names)
     seen = np.zeros((states, actions, observations))
-    seen.reshape(-1, observations)[np.repeat(np.arange(states * actions), np.diff(row)), column] = chance
+    seen.reshape(-1, observations)[np.repeat(np.arange(states * actions), np.diff(row)), column] = probability
     rewards, averaged = tables.rewards.of_transitions(first, successors, seen)
     if averaged:
         told = f"{title}: rewards that depend on the observation are averaged over it, which leaves expected returns as they are"
@@ -83,12 +83,12 @@ class _Tables:
         self.preamble = preamble
         self.tokens = tokens = preamble.tokens
         states, actions, observations = preamble.states, preamble.actions, preamble.observations
-        self.transitions = Sheet(tokens, "T", (actions.size, states.size, states.size))
-        self.sightings = Sheet(tokens, "O", (actions.size, states.size, observations.size))
+        self.transitions = Probabilities(tokens, "T", (actions.size, states.size, states.size))
+        self.observations = Probabilities(tokens, "O", (actions.size, states.size, observations.size))
         self.rewards = Rewards(tokens, (actions.size, states.size, states.size, observations.size))
         self.quick: dict[str, tuple[Entries, tuple[Names, ...], float, float]] = {
             "T": (self.transitions, (actions, states, states), 0.0, 1.0 + TOLERANCE),
-            "O": (self.sightings, (actions, states, observations), 0.0, 1.0 + TOLERANCE),
+            "O": (self.observations, (actions, states, observations), 0.0, 1.0 + TOLERANCE),
             "R": (self.rewards, (actions, states, states, observations), -LARGEST_REWARD, LARGEST_REWARD),
         }
         while tokens.kind != "end":
@@ -98,7 +98,7 @@ class _Tables:
             if tokens.take("T"):
                 self._read_probabilities(self.transitions, states, at)
             elif tokens.take("O"):
-                self._read_probabilities(self.sightings, observations, at)
+                self._read_probabilities(self.observations, observations, at)
             elif tokens.take("R"):
                 self._read_rewards(at)
             elif tokens.word in PREAMBLE:
@@ -109,10 +109,10 @@ class _Tables:
 
     def _read_quickly(self) -> bool:
         """Read a single entry at one go where all in it is known and right; whether it was one. Most of a long file is such."""
-        found = self.tokens.entry()
-        if found is None:
+        entry = self.tokens.entry()
+        if entry is None:
             return False
-        letter, words, value, end = found
+        letter, words, value, end = entry
         entries, axes, lowest, highest = self.quick[letter]
         numbers = [names.known.get(word) for names, word in zip(axes, words, strict=False)]
         if len(words) != len(axes) or None in numbers or not lowest <= value <= highest:
@@ -121,7 +121,7 @@ class _Tables:
         self.tokens.go_to(end)
         return True
 
-    def _read_probabilities(self, sheet: Sheet, columns: Names, at: int) -> None:
+    def _read_probabilities(self, table: Probabilities, columns: Names, at: int) -> None:
         """T or O: one entry, one row, or a matrix with a row for every state."""
         tokens, states = self.tokens, self.preamble.states
         tokens.colon()
@@ -129,19 +129,19 @@ class _Tables:
         is_matrix = not tokens.take(":")
         state = ALL if is_matrix else states.refer(tokens)
         if not is_matrix and tokens.take(":"):
-            sheet.put((action, state, columns.refer(tokens)), tokens.probability(), at)
+            table.put((action, state, columns.refer(tokens)), tokens.probability(), at)
             return
-        sheet.clear(action, state, at)
+        table.clear(action, state, at)
         if tokens.take("uniform"):
-            sheet.put((action, state, ALL), 1.0 / columns.size, at)
+            table.put((action, state, ALL), 1.0 / columns.size, at)
         elif tokens.word == "reset" and columns is states:
             tokens.advance()
             for number in np.flatnonzero(self.preamble.start).tolist():
-                sheet.put((action, state, number), float(self.preamble.start[number]), at)
+                table.put((action, state, number), float(self.preamble.start[number]), at)
         elif tokens.word == "identity" and is_matrix and columns.size == states.size:
             tokens.advance()
             for number in range(states.size):
-                sheet.put((action, number, number), 1.0, at)
+                table.put((action, number, number), 1.0, at)
         elif tokens.word in ("reset", "identity"):
             remedy = "`uniform` may stand for any row or matrix, `identity` for a square matrix, `reset` for T only."
             raise tokens.error(f"{tokens.shown} where it has no meaning", remedy)
@@ -150,7 +150,7 @@ class _Tables:
                 at = tokens.at
                 for column, p in enumerate(tokens.probabilities(columns.size)):
                     if p > 0.0:
-                        sheet.put((action, number, column), p, at)
+                        table.put((action, number, column), p, at)
 
     def _read_rewards(self, at: int) -> None:
         """R: one entry, a row over observations, or a matrix of next states by observations."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from airoas.errors import suggest
+from airoas.interop.entries import ALL, CELLS
 from airoas.interop.lexer import PREAMBLE, TOLERANCE, Tokens
-from airoas.interop.sheets import ALL, CELLS
 
 MOST = {"states": 1_000_000, "actions": 10_000, "observations": 1_000_000}
 """The most of each; their product has a limit too (`sheets.CELLS`)."""

@@ -25,7 +25,7 @@ class Observation(NamedTuple):
 class Tabular(NamedTuple):
     """S states, A actions and O observations by number; M transitions of positive probability.
 
-    The transitions from state s under action a stand in places `first[s * A + a]` up to `first[s * A + a + 1]` of the three
+    The transitions from state s under action a stand at the indices `first[s * A + a]` up to `first[s * A + a + 1]` of the three
     lists, by rising successor. A state that no action leaves and in which nothing is paid is terminal.
     """
 
@@ -57,8 +57,8 @@ class Tabular(NamedTuple):
         cumulative = np.empty(len(self.probabilities))
         by_length = np.argsort(lengths, kind="stable")
         for rows in np.split(by_length, np.flatnonzero(np.diff(lengths[by_length])) + 1):  # all rows of one length at once
-            places = self.first[rows][:, None] + np.arange(lengths[rows[0]])
-            cumulative[places] = _cumulative(self.probabilities[places])
+            indices = self.first[rows][:, None] + np.arange(lengths[rows[0]])
+            cumulative[indices] = _cumulative(self.probabilities[indices])
         stays = (lengths == 1) & (self.successors[self.first[:-1]] == np.repeat(np.arange(states), actions))
         stays &= self.rewards[self.first[:-1]] == 0.0
         return {
@@ -78,8 +78,8 @@ class Tabular(NamedTuple):
 
     def step(self: Any, s: State, a: int, rng: Rng) -> tuple[State, float]:
         row = s.number * self.n_actions + a
-        place = _draw(self.cumulative, self.first[row], self.first[row + 1], rng.uniform())
-        return State(self.successors[place]), self.rewards[place]
+        index = _draw(self.cumulative, self.first[row], self.first[row + 1], rng.uniform())
+        return State(self.successors[index]), self.rewards[index]
 
     def observe(self: Any, s: State, a: int, rng: Rng) -> Observation:
         size = self.observations.shape[2]
@@ -103,10 +103,10 @@ class Tabular(NamedTuple):
 
     def successor(self: Any, s: State, a: int, k: int) -> tuple[State, float]:
         row = s.number * self.n_actions + a
-        place = self.first[row] + k
-        if place >= self.first[row + 1]:
+        index = self.first[row] + k
+        if index >= self.first[row + 1]:
             return s, 0.0
-        return State(self.successors[place]), self.probabilities[place]
+        return State(self.successors[index]), self.probabilities[index]
 
     def reward(self: Any, s: State, a: int) -> float:
         return self.expected[s.number * self.n_actions + a]  # type: ignore[no-any-return]
@@ -124,14 +124,16 @@ class Tabular(NamedTuple):
         axis.set(ylim=(0.0, 1.25), ylabel="probability of the state")
         axis.set_xticks(range(len(shown)), [name for name, _, _ in shown], rotation=45, ha="right")
         axis.bar(range(len(shown)), [p for _, p, _ in shown], width=0.6, color="#56B4E9")
-        for x, (_, _, here) in enumerate(shown):
-            if here:
+        for x, (_, _, is_state) in enumerate(shown):
+            if is_state:
                 axis.plot([x], [1.15], marker="*", markersize=16, linestyle="none", color="#D55E00")
 
     def text(self, s: State | None, belief: Any) -> str:
         shown = _likely(self, s, belief)
         width = max((len(name) for name, _, _ in shown), default=0)
-        return "\n".join(f"{name:>{width}} |{'#' * round(40 * p):<40}| {p:.3f}{' <- the state' if here else ''}" for name, p, here in shown)
+        return "\n".join(
+            f"{name:>{width}} |{'#' * round(40 * p):<40}| {p:.3f}{' <- the state' if is_state else ''}" for name, p, is_state in shown
+        )
 
     def __str__(self) -> str:
         states, actions, observations = self.observations.shape
@@ -139,7 +141,7 @@ class Tabular(NamedTuple):
 
 
 def _draw(cumulative: Any, first: int, end: int, u: float) -> int:
-    """The first place from `first` whose cumulative probability exceeds u; that of place end - 1 is 1."""
+    """The first index from `first` on whose cumulative probability exceeds u; that of index end - 1 is 1."""
     end -= 1
     while first < end:
         middle = (first + end) >> 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.compiler.kernels import Bound, Kernel, Record, kernel, mode
+from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
 from airoas.rng import new_stream
 
 
@@ -221,8 +221,8 @@ class Batch:
 def batch(model: Any) -> Batch:
     """The batch functions of a model in the mode in force."""
     held = model.__dict__.setdefault("_batches", {})
-    how = mode()
-    if how not in held:
-        held[how] = Batch(model)
-    found: Batch = held[how]
-    return found
+    mode = current_mode()
+    if mode not in held:
+        held[mode] = Batch(model)
+    result: Batch = held[mode]
+    return result

@@ -12,10 +12,10 @@ import numpy as np
 
 from airoas.compiler.kernels import interpreted
 from airoas.compiler.native import Native
-from airoas.compiler.specialise import link
+from airoas.compiler.specialise import specialise
 from airoas.errors import AiroasError, ModelError, suggest
 from airoas.modelling.interface import HOOKS, Hook
-from airoas.modelling.introspection import files_of, functions_in, place, written_in
+from airoas.modelling.introspection import files_of, functions_in, location, written_in
 from airoas.modelling.layout import Shape, is_number
 from airoas.rng import Rng
 
@@ -28,7 +28,7 @@ def guard(model: Any, name: str, call: Callable[[], Any]) -> Any:
         if error.where:
             raise
         field, value, declared = _refused_field(error)
-        where = _line_of(error, model, name) or place(model, name)
+        where = _line_of(error, model, name) or location(model, name)
         if field:
             remedy = f"annotate `{field}: {'float' if isinstance(value, float) else type(value).__name__}`, or write {declared}(...) here."
             raise ModelError(f"gives {value!r} for `{field}`, which is declared {declared}", remedy, where=where) from None
@@ -36,7 +36,7 @@ def guard(model: Any, name: str, call: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         problem, remedy = _raised(error)
-        raise ModelError(problem, remedy, where=_line_of(error, model, name) or place(model, name)) from None
+        raise ModelError(problem, remedy, where=_line_of(error, model, name) or location(model, name)) from None
 
 
 def _raised(error: Exception) -> tuple[str, str]:
@@ -91,20 +91,20 @@ def _refused_field(error: BaseException) -> tuple[str, Any, str]:
     return "", None, ""
 
 
-class Asker:
+class CheckedCalls:
     """Calls a model's methods interpreted, each result checked against the protocol and then coerced to the model's shapes."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.plain = interpreted(model)
         self._raw = {
-            name: link(value, "interpreted")
+            name: specialise(value, "interpreted")
             for name, value in written_in(type(model)).items()
             if name in HOOKS and HOOKS[name].compiled and isinstance(value, types.FunctionType)
         }
         shapes = {"state": model.shapes.state, "observation": model.shapes.observation, "action": model.shapes.action}
         self._shapes: dict[str, Shape] = {part: shape for part, shape in shapes.items() if shape is not None}
-        self._rebuild = {part: link(shape.rebuild(), "interpreted") for part, shape in self._shapes.items()}
+        self._rebuild = {part: specialise(shape.rebuild(), "interpreted") for part, shape in self._shapes.items()}
 
     def __call__(self, name: str, *arguments: Any) -> Any:
         if name not in self._raw:
@@ -121,7 +121,7 @@ class Asker:
         return tuple(self._judged(hook, part, value) for part, value in zip(parts, returned, strict=True))
 
     def _problem(self, hook: Hook, problem: str, remedy: str) -> ModelError:
-        return ModelError(problem, remedy, where=place(self.model, hook.name))
+        return ModelError(problem, remedy, where=location(self.model, hook.name))
 
     def _judged(self, hook: Hook, part: str, value: Any) -> Any:
         if part in self._shapes:

@@ -11,10 +11,10 @@ import numpy as np
 from airoas.compiler import fingerprint
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.native import ModelType, NativeClass
-from airoas.compiler.specialise import COERCE, define, interpreted_class, interpreted_copy, link, same_value
+from airoas.compiler.specialise import COERCE, canonicalise, define, interpreted_class, interpreted_copy, specialise
 from airoas.errors import ModelError
 from airoas.modelling.interface import HOOKS, Hook
-from airoas.modelling.introspection import class_place, place, written_in
+from airoas.modelling.introspection import class_location, location, written_in
 from airoas.modelling.layout import Shapes, is_number
 from airoas.rng import rng_type
 
@@ -62,7 +62,7 @@ def _native_class(self: Any) -> NativeClass:
     for name, function in theirs.items():
         hook = HOOKS.get(name)
         functions[name] = _wrapped(function, hook, shapes) if hook and hook.compiled else function
-    check, where = (lambda made, names: _check_methods(self, made, names)), (lambda: class_place(kind))
+    check, where = (lambda model_type, names: _check_methods(self, model_type, names)), (lambda: class_location(kind))
     return NativeClass(kind.__name__, functions, properties, constants, check, where)
 
 
@@ -95,7 +95,7 @@ def _written(kind: type) -> tuple[dict[str, types.FunctionType], dict[str, types
             seen.update(new)
             queue += new
         elif is_number(value) or isinstance(value, (tuple, np.ndarray)):
-            constants[name] = same_value(value, "compiled")
+            constants[name] = canonicalise(value, "compiled")
     if "discount" in written:
         constants["discount"] = written["discount"]
     return functions, properties, constants
@@ -138,16 +138,16 @@ _COERCED = {
 }
 
 
-def _check_methods(self: Any, made: ModelType, names: frozenset[str]) -> None:
+def _check_methods(self: Any, model_type: ModelType, names: frozenset[str]) -> None:
     """Compile each of the user's methods alone, so that a mistake is reported where it stands."""
     for hook in HOOKS.values():
         if hook.compiled and hook.name in names and self.has(hook.name):
-            problem = method_problem(self, made, hook)
+            problem = method_problem(self, model_type, hook)
             if problem is not None:
                 raise problem
 
 
-def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
+def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError | None:
     """What is wrong with one method once it is compiled against the declared types, or None."""
     shapes = self.shapes
     user = written_in(type(self))[hook.name]
@@ -155,9 +155,9 @@ def method_problem(self: Any, made: ModelType, hook: Hook) -> ModelError | None:
     kinds["o"] = numba.typeof(shapes.observation.example())
     kinds["a"] = numba.int64 if shapes.action is None else numba.typeof(shapes.action.example())
     kinds |= {"rng": rng_type, "beta": numba.float64, "out": numba.float64[::1]}
-    dispatcher = link(user, made.how)
-    where = place(self, hook.name)
-    signature = (made.only(hook.name), *[kinds[parameter] for parameter in hook.parameters])
+    dispatcher = specialise(user, model_type.mode)
+    where = location(self, hook.name)
+    signature = (model_type.only(hook.name), *[kinds[parameter] for parameter in hook.parameters])
     try:
         dispatcher.compile(signature)
     except COMPILER_ERRORS as error:

@@ -16,7 +16,7 @@ from airoas.compiler.specialise import COERCE
 from airoas.errors import ModelError, OptionError, suggest
 from airoas.modelling.compiled import ROWS, as_written, native_class
 from airoas.modelling.interface import FINITE, HOOKS
-from airoas.modelling.introspection import place, structure_problems, written_in
+from airoas.modelling.introspection import location, structure_problems, written_in
 from airoas.modelling.layout import Shape, Shapes, is_number
 from airoas.rng import Rng, stream
 
@@ -91,9 +91,9 @@ class Model(Native):
         return shape.record(*values) if shape.record else tuple(values)
 
     @property
-    def content(self) -> str:
-        """A digest of the class and the parameters: equal models have equal content."""
-        return _once(self, "_content", lambda: fingerprint.digest((self.native().made.digest, _known(self))))
+    def fingerprint(self) -> str:
+        """A digest of the class and the parameters: equal models have equal fingerprints."""
+        return _once(self, "_fingerprint", lambda: fingerprint.digest((self.native().native_class.digest, _known(self))))
 
     def has(self, name: str) -> bool:
         """Whether the user wrote this optional method."""
@@ -108,10 +108,10 @@ class Model(Native):
         return _once(self, "_native", lambda: Handle(_native_fields(self), native_class(self)))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.content == other.content
+        return type(self) is type(other) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
-        return hash(self.content)
+        return hash(self.fingerprint)
 
 
 _OURS = {name for name in vars(Model) if not name.startswith("_")} - HOOKS.keys() - {"max_steps"} | set(ROWS)
@@ -189,11 +189,11 @@ def _instance(kind: Any, values: tuple[Any, ...]) -> Any:
         raise ModelError(
             f"returns {type(derived).__name__}, not a dict",
             "return {'name': array, ...}, or {} when there is none.",
-            where=place(self, "prepare"),
+            where=location(self, "prepare"),
         )
     for name, value in derived.items():
         if name in kind._fields or hasattr(kind, name):
-            raise ModelError(f"returns {name!r}, which the model has already", "choose another name.", where=place(self, "prepare"))
+            raise ModelError(f"returns {name!r}, which the model has already", "choose another name.", where=location(self, "prepare"))
         self.__dict__[name] = _frozen(np.asarray(value)) if isinstance(value, (np.ndarray, list)) else value
     self.__dict__["_derived"] = tuple(derived)
     return self
@@ -240,7 +240,7 @@ def _names(self: Any) -> tuple[str, ...]:
         return ()
     names = self.actions()
     if not isinstance(names, (tuple, list)) or not names or not all(isinstance(name, str) for name in names):
-        raise ModelError(f"returns {names!r}", "return the names of the actions, ('left', 'right') say.", where=place(self, "actions"))
+        raise ModelError(f"returns {names!r}", "return the names of the actions, ('left', 'right') say.", where=location(self, "actions"))
     return tuple(names)
 
 
@@ -250,7 +250,7 @@ def live_initial(self: Any, rng: Rng) -> Any:
         s = self.initial(rng)
         if not self.is_terminal(s):
             return s
-    raise ModelError("draws terminal states only", "begin where there is something to decide.", where=place(self, "initial"))
+    raise ModelError("draws terminal states only", "begin where there is something to decide.", where=location(self, "initial"))
 
 
 def _find_shapes(self: Any) -> Shapes:
@@ -258,25 +258,27 @@ def _find_shapes(self: Any) -> Shapes:
     if problems:
         raise problems[0]
     rng, plain = stream(0, "shapes"), as_written(self)
-    state = Shape.of(plain.initial(rng), place(self, "initial"))
+    state = Shape.of(plain.initial(rng), location(self, "initial"))
     s = live_initial(plain, rng)
     action = None
     if self.has("actions"):
         a: Any = next((a for a in range(self.n_actions) if plain.legal(s, a)), None)
         if a is None:
-            raise ModelError("allows no action in an initial state", "leave at least one legal.", where=place(self, "legal"))
+            raise ModelError("allows no action in an initial state", "leave at least one legal.", where=location(self, "legal"))
     else:
         a = plain.sample_action(s, rng)
-        action = Shape.of(a, place(self, "sample_action"))
+        action = Shape.of(a, location(self, "sample_action"))
     pair = plain.step(s, a, rng)
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise ModelError(f"returns {pair!r}", "return (next_state, reward).", where=place(self, "step"))
+        raise ModelError(f"returns {pair!r}", "return (next_state, reward).", where=location(self, "step"))
     if not isinstance(pair[0], tuple):
-        raise ModelError(f"returns {pair!r}, whose first part is not a state", "return (next_state, reward).", where=place(self, "step"))
-    arrived = Shape.of(pair[0], place(self, "step"))
+        raise ModelError(f"returns {pair!r}, whose first part is not a state", "return (next_state, reward).", where=location(self, "step"))
+    arrived = Shape.of(pair[0], location(self, "step"))
     if arrived.record is not state.record or len(arrived.kinds) != len(state.kinds):
         raise ModelError(
-            f"returns the state {pair[0]!r}, where `initial` returns {s!r}", "return the same kind of tuple.", where=place(self, "step")
+            f"returns the state {pair[0]!r}, where `initial` returns {s!r}",
+            "return the same kind of tuple.",
+            where=location(self, "step"),
         )
     o = plain.observe(s if plain.is_terminal(pair[0]) else pair[0], a, rng)
-    return Shapes(state, Shape.of(o, place(self, "observe")), action)
+    return Shapes(state, Shape.of(o, location(self, "observe")), action)

@@ -11,7 +11,7 @@ class Hook(NamedTuple):
     name: str
     parameters: tuple[str, ...]
     """After self. s, s2 and parent are states, a an action, o an observation, i, k, t and at integers, beta a float, out an
-    array of floats to write to, from place `at` on."""
+    array of floats to write to, from index `at` on."""
     returns: str
     meaning: str
     compiled: bool = True
@@ -34,7 +34,12 @@ HOOKS = {
         Hook("value_bounds", ("s",), "real, real", "lower and upper bound of the value of being in s (default: none)"),
         Hook("action_bounds", ("s", "out", "at"), "nothing", "write an upper bound of the value of each action in s (default: none)"),
         Hook("n_plans", (), "integer", "the number of plans, which do not know the state (default: none)"),
-        Hook("plan_action", ("k", "t"), "integer", "the action of plan k at step t, from 0 on; -1 from where it depends on what is seen"),
+        Hook(
+            "plan_action",
+            ("k", "t"),
+            "integer",
+            "the action of plan k at step t, from 0 on; -1 from where it depends on the observations (closed-loop)",
+        ),
         Hook("plan_values", ("s", "out", "at"), "nothing", "write the value, or a lower bound of it, of following each plan from s"),
         Hook("cell", ("s",), "integer", "the bin of s for KLD-sampling (default: none)"),
         # annealing
@@ -74,5 +79,5 @@ HOOKS = {
 REQUIRED = ("initial", "step", "observe", "obs_logpdf")
 FINITE = ("n_states", "index", "state", "successor")
 PLANS = ("n_plans", "plan_action", "plan_values")
-BY_SIGHT = -1
-"""`plan_action` where a plan depends on what is seen."""
+CLOSED_LOOP = -1
+"""`plan_action` of a closed-loop plan from the step on where its action depends on what was observed."""

@@ -32,8 +32,8 @@ def written_in(kind: type) -> dict[str, Any]:
 
 def functions_in(kind: type) -> dict[str, types.FunctionType]:
     """The user's methods and property getters, as plain functions."""
-    found = {name: getattr(value, "fget", None) or getattr(value, "__func__", value) for name, value in written_in(kind).items()}
-    return {name: value for name, value in found.items() if isinstance(value, types.FunctionType)}
+    result = {name: getattr(value, "fget", None) or getattr(value, "__func__", value) for name, value in written_in(kind).items()}
+    return {name: value for name, value in result.items() if isinstance(value, types.FunctionType)}
 
 
 def files_of(kind: type) -> set[str]:
@@ -41,7 +41,7 @@ def files_of(kind: type) -> set[str]:
     return {part.__code__.co_filename for function in functions_in(kind).values() for part in fingerprint.reachable(function)}
 
 
-def place(model_or_class: Any, name: str) -> str:
+def location(model_or_class: Any, name: str) -> str:
     """`Class.method (file, line n)` of a user's method, for messages."""
     kind = model_or_class if isinstance(model_or_class, type) else type(model_or_class)
     function = functions_in(kind).get(name)
@@ -68,7 +68,7 @@ def _lines(file: str) -> list[str]:
         return []
 
 
-def class_place(kind: type, field: str = "") -> str:
+def class_location(kind: type, field: str = "") -> str:
     """`Class (file, line n)`: the line of `class`, or of one of its fields."""
     functions = functions_in(kind) if hasattr(kind, "_fields") else {}
     first = next(
@@ -112,38 +112,38 @@ def structure_problems(kind: type) -> list[ModelError]:
     wanted = [*REQUIRED, *([] if "sample_action" in written else ["actions"]), *beside]
     for name in wanted:
         if name not in written:
-            close = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)
-            if close:
-                unknown.remove(close[0])
+            matches = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)
+            if matches:
+                unknown.remove(matches[0])
                 remedy = f"did you mean `{name}`? Rename it."
                 problems.append(
-                    ModelError(f"is not a method that a model has, and `{name}` is missing", remedy, where=place(kind, close[0]))
+                    ModelError(f"is not a method that a model has, and `{name}` is missing", remedy, where=location(kind, matches[0]))
                 )
             else:
                 because = f", which `{beside[name]}` needs beside it" if name in beside else ""
                 remedy = f"write `{_signature(HOOKS[name])}`: {HOOKS[name].meaning}."
-                problems.append(ModelError(f"has no method `{name}`{because}", remedy, where=class_place(kind)))
+                problems.append(ModelError(f"has no method `{name}`{because}", remedy, where=class_location(kind)))
     for name in unknown:
-        close = difflib.get_close_matches(name, [hook for hook in HOOKS if hook not in written], n=1, cutoff=0.8)
-        if close:
-            remedy = f"did you mean `{close[0]}`? Rename it, or give your helper another name."
-            problems.append(ModelError("is not a method that a model has: nothing calls it", remedy, where=place(kind, name)))
+        matches = difflib.get_close_matches(name, [hook for hook in HOOKS if hook not in written], n=1, cutoff=0.8)
+        if matches:
+            remedy = f"did you mean `{matches[0]}`? Rename it, or give your helper another name."
+            problems.append(ModelError("is not a method that a model has: nothing calls it", remedy, where=location(kind, name)))
     problems += [problem for name, hook in HOOKS.items() if name in written and (problem := _shape_problem(kind, written[name], hook))]
     if "discount" not in kind._fields and "discount" not in written:  # type: ignore[attr-defined]
-        problems.append(ModelError("has no `discount`", "add the field `discount: float = 0.95`, say.", where=class_place(kind)))
+        problems.append(ModelError("has no `discount`", "add the field `discount: float = 0.95`, say.", where=class_location(kind)))
     return problems
 
 
 def _shape_problem(kind: type, value: Any, hook: Hook) -> ModelError | None:
     remedy = f"write `{_signature(hook)}`: {hook.meaning}."
     if not isinstance(value, types.FunctionType):
-        return ModelError(f"is a {type(value).__name__}, not a method", remedy, where=class_place(kind, hook.name))
+        return ModelError(f"is a {type(value).__name__}, not a method", remedy, where=class_location(kind, hook.name))
     signature = inspect.signature(value)
     try:
         signature.bind(*("self", *hook.parameters))
     except TypeError:
         takes, given = ", ".join(map(str, signature.parameters.values())), ", ".join(("self", *hook.parameters))
-        return ModelError(f"takes ({takes}), but is called with ({given})", remedy, where=place(kind, hook.name))
+        return ModelError(f"takes ({takes}), but is called with ({given})", remedy, where=location(kind, hook.name))
     return None
 
 

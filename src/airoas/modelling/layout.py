@@ -32,7 +32,7 @@ class Shape(NamedTuple):
         for position, item in enumerate(value):
             kind = fingerprint.field_kinds(record).get(record._fields[position]) if record else None
             if not is_number(item):
-                raise ModelError(f"returns a tuple with {type(item).__name__} {item!r} in place {position}", remedy, where=where)
+                raise ModelError(f"returns a tuple with {type(item).__name__} {item!r} at position {position}", remedy, where=where)
             if kind not in COERCE:
                 kind = "bool" if isinstance(item, (bool, np.bool_)) else "int" if isinstance(item, (int, np.integer)) else "float"
             kinds.append(kind)

@@ -15,7 +15,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.leaves import draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf
@@ -31,8 +31,8 @@ from airoas.planners.bounded.tree import (
     backup,
     best_action,
     best_child,
-    close_at_depth,
-    has_room,
+    end_at_depth,
+    has_capacity,
     must_end,
     refresh_bounds,
     search_by,
@@ -162,50 +162,50 @@ def add_cell(cells: Any, count: int, cell: int) -> int:
     return count + 1
 
 
-@apart
+@noinline
 def needed_particles(tree: Tree, search: GridSearch, ba: int) -> int:
     """How many particles the spread of an action's successors over the grid asks for."""
     if not search.has_grid:
         return int(search.least)
-    size, room = tree.n_successors[ba], search.search
+    size, workspace = tree.n_successors[ba], search.search
     states, before = successors(tree, ba, size)
     for i in range(size):
-        room.arrived[i] = before[i] > 0.0
-    search.find_cells(states, room.arrived[:size], search.cells)
+        workspace.arrived[i] = before[i] > 0.0
+    search.find_cells(states, workspace.arrived[:size], search.cells)
     count = 0
     for i in range(size):
-        if room.arrived[i]:
+        if workspace.arrived[i]:
             count = add_cell(search.occupied, count, search.cells[i])
     return kld_size(count, search.least, search.most)
 
 
-@apart
+@noinline
 def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
     """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
-    ba, room = tree.parent[b], search.search
+    ba, workspace = tree.parent[b], search.search
     size = tree.n_successors[ba]
-    if not has_room(tree, 0, len(room.legal), 2 * search.most):
+    if not has_capacity(tree, 0, len(workspace.legal), 2 * search.most):
         return MEMORY
-    if weigh_leaf(tree, room, b) <= search.target:
-        keep_particles(tree, b, size, room.weights[0])
+    if weigh_leaf(tree, workspace, b) <= search.target:
+        keep_particles(tree, b, size, workspace.weights[0])
     else:
         own = new_stream()
-        own.reseed(hash_key(room.seed, tree.key[b], -1), 1, 0)
-        draw_particles(tree, b, size, room.weights[0], room.chosen[: needed_particles(tree, search, ba)], own)
+        own.reseed(hash_key(workspace.seed, tree.key[b], -1), 1, 0)
+        draw_particles(tree, b, size, workspace.weights[0], workspace.chosen[: needed_particles(tree, search, ba)], own)
     return OK
 
 
-@apart
+@noinline
 def expand(tree: Tree, search: GridSearch, b: int) -> int:
     """Branch every action of a leaf."""
     status = update_leaf(tree, search, b)
     if status != OK:
         return int(status)
-    room, first = search.search, tree.n_action_nodes
-    find_legal(tree, room, b)
-    for a in range(len(room.legal)):
-        if room.legal[a]:
-            add_action(tree, b, room.candidates, a, -math.inf, math.inf)
+    workspace, first = search.search, tree.n_action_nodes
+    find_legal(tree, workspace, b)
+    for a in range(len(workspace.legal)):
+        if workspace.legal[a]:
+            add_action(tree, b, workspace.candidates, a, -math.inf, math.inf)
     set_actions(tree, b, first, tree.n_action_nodes - first)
     return int(branch_all(tree, search, b)) if tree.n_action_nodes > first else NO_ACTION
 
@@ -237,7 +237,7 @@ def trial(tree: Tree, search: GridSearch) -> int:
         b = best_child(tree, best_action(tree, b), allowed / discount, -math.inf)
         if b < 0:
             return OK
-    close_at_depth(tree, b, discount)
+    end_at_depth(tree, b, discount)
     return OK
 
 

@@ -19,7 +19,7 @@ from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
@@ -37,8 +37,8 @@ from airoas.planners.bounded.tree import (
     backup,
     best_action,
     best_child,
-    close_at_depth,
-    has_room,
+    end_at_depth,
+    has_capacity,
     must_end,
     refresh_bounds,
     search_by,
@@ -67,7 +67,7 @@ class AIROAS(BoundedPlanner):
     * at the depth limit the new bound is backed up;
     * the root is drawn from the belief and not annealed: it has no observation;
     * bounds of an annealed node are those of its new particles;
-    * p-hat is the share of particles that saw the observation, and observations whose weights differ little share a branch;
+    * p-hat is the fraction of particles that saw the observation, and observations whose weights differ little share a branch;
     * an action is branched when its upper bound makes it the preferred one; until then its bounds come from one step of
       simulation, or from the bound's own values of actions. The tree is the same, without the branches nobody looks at.
     """
@@ -218,7 +218,7 @@ def own_states(tree: Tree, b: int, states: Any, weights: Any, alive: Any) -> boo
     return True
 
 
-@apart
+@noinline
 def anneal_literally(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
     """Paper: Alg. 1 line 5, on the successors that siblings share."""
     printed, ba = search.printed, tree.parent[b]
@@ -244,7 +244,7 @@ def anneal_literally(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> i
     return OK
 
 
-@apart
+@noinline
 def anneal_corrected(tree: Tree, search: AnnealedSearch, b: int, seed: int) -> int:
     """From the particles before the action, where the plain update would leave too few effective."""
     work, above = search.tempering, tree.node[tree.parent[b]]
@@ -287,17 +287,17 @@ def draw_ancestors(tree: Tree, search: AnnealedSearch, above: int, work: Temperi
         system.log_weights[j] = -math.log(n)
 
 
-@apart
+@noinline
 def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
     """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
-    ba, room = tree.parent[b], search.search
-    size, most = tree.n_successors[ba], len(room.chosen)
-    if not has_room(tree, 0, len(room.legal), 2 * most):
+    ba, workspace = tree.parent[b], search.search
+    size, most = tree.n_successors[ba], len(workspace.chosen)
+    if not has_capacity(tree, 0, len(workspace.legal), 2 * most):
         return MEMORY
-    seed = hash_key(room.seed, tree.key[b], -1)
-    inefficiency = weigh_leaf(tree, room, b)
+    seed = hash_key(workspace.seed, tree.key[b], -1)
+    inefficiency = weigh_leaf(tree, workspace, b)
     if tree.enumerated[ba]:
-        keep_likely(tree, b, size, room.weights[0])
+        keep_likely(tree, b, size, workspace.weights[0])
     elif search.anneal == LITERAL or inefficiency > search.target:
         status = NOT_ANNEALED
         if search.anneal == CORRECTED:
@@ -308,12 +308,12 @@ def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
             set_bounds(tree, b, -math.inf, math.inf)  # those of the particles before
         if status != NOT_ANNEALED:
             return int(status)
-        weigh_leaf(tree, room, b)
+        weigh_leaf(tree, workspace, b)
         own = new_stream()
         own.reseed(seed, 1, 0)
-        draw_particles(tree, b, size, room.weights[0], room.chosen, own)
+        draw_particles(tree, b, size, workspace.weights[0], workspace.chosen, own)
     else:
-        keep_particles(tree, b, size, room.weights[0])
+        keep_particles(tree, b, size, workspace.weights[0])
     return OK
 
 
@@ -331,7 +331,7 @@ def trial(tree: Tree, search: AnnealedSearch) -> int:
     b, discount = 0, search.search.discount
     while True:
         if tree.depth[b] >= tree.max_depth:
-            close_at_depth(tree, b, discount)
+            end_at_depth(tree, b, discount)
             return OK
         if must_end(tree, b):
             return OK

@@ -1,7 +1,7 @@
 """AR-DESPOT: anytime regularised search in a determinised sparse tree (Somani et al., 2013; Ye et al., 2017).
 
-K scenarios, each a start state and a stream of chance that is replayed whatever is tried, stand for the belief. A node holds
-the scenarios that have seen its observations; the values of its bounds are scaled by its share of scenarios and the discount,
+K scenarios, each a start state and a random stream that is replayed whatever is tried, stand for the belief. A node holds
+the scenarios that have seen its observations; the values of its bounds are scaled by its fraction of scenarios and the discount,
 as the root sees them.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.expansion import are_equal
 from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
@@ -31,10 +31,10 @@ from airoas.planners.bounded.tree import (
     add_action,
     add_node,
     best_action,
-    has_room,
+    has_capacity,
     is_late,
     must_end,
-    note_crossing,
+    record_crossing,
     search_by,
     set_action_bounds,
     set_actions,
@@ -111,15 +111,15 @@ class Scenarios(Record):
 
 
 def scale(tree: Tree, b: int, discount: float) -> float:
-    """What a value at the node counts at the root: share of scenarios times discount^depth."""
+    """What a value at the node counts at the root: fraction of scenarios times discount^depth."""
     return float(tree.n_particles[b] / tree.n_particles[0] * math.pow(discount, float(tree.depth[b])))
 
 
 def excess(tree: Tree, b: int) -> float:
-    """EU(b) = mu - l - share xi (mu_root - l_root). A root whose bounds have met but for rounding allows nothing more."""
-    share = tree.n_particles[b] / tree.n_particles[0]
+    """EU(b) = mu - l - fraction xi (mu_root - l_root). A root whose bounds have met but for rounding allows nothing more."""
+    fraction = tree.n_particles[b] / tree.n_particles[0]
     gap: float = max(0.0, tree.upper[0] - tree.lower[0])
-    return float(tree.upper[b] - tree.lower[b] - share * tree.gap_ratio * gap)
+    return float(tree.upper[b] - tree.lower[b] - fraction * tree.gap_ratio * gap)
 
 
 def most_excessive(tree: Tree, ba: int) -> int:
@@ -131,7 +131,7 @@ def most_excessive(tree: Tree, ba: int) -> int:
     return int(best)
 
 
-@apart
+@noinline
 def backup(tree: Tree, b: int, lower: float, upper: float, plain: float, discount: float) -> None:
     """Carry the change of a node's bounds, which were these, up to the root."""
     while b > 0:
@@ -158,7 +158,7 @@ def refresh_bounds(tree: Tree, b: int) -> None:
     set_unregularised(tree, b, first, plain, tree.action_unregularised[first])
 
 
-def close_at_default(tree: Tree, b: int, discount: float) -> None:
+def end_at_default(tree: Tree, b: int, discount: float) -> None:
     """Give a node up: the default policy is followed there."""
     lower, upper = tree.lower[b], tree.upper[b]
     set_bounds(tree, b, tree.default[b], tree.default[b])
@@ -181,7 +181,7 @@ def prune(tree: Tree, b: int, regularisation: float, discount: float) -> bool:
     """Give up the node, and its ancestors in turn, as long as one is blocked; whether any was."""
     pruned = False
     while b > 0 and is_blocked(tree, b, regularisation, discount):
-        close_at_default(tree, b, discount)
+        end_at_default(tree, b, discount)
         pruned = True
         b = tree.node[tree.parent[b]]
     return pruned
@@ -191,20 +191,20 @@ def set_first_bounds(tree: Tree, search: Scenarios, c: int, sums: Any) -> None:
     """First bounds of a node from the sums over its scenarios."""
     size, plans = tree.n_particles[c], len(search.search.first_actions)
     lower, upper = plan_bound(sums, plans) / size, upper_bound(sums, plans) / size
-    share = scale(tree, c, search.search.discount)
-    note_crossing(tree, share * (lower - upper))
+    weight = scale(tree, c, search.search.discount)
+    record_crossing(tree, weight * (lower - upper))
     upper = max(lower, upper)
-    tree.default[c] = tree.lower[c] = share * lower
-    tree.upper[c] = max(share * lower, share * upper - search.regularisation)
+    tree.default[c] = tree.lower[c] = weight * lower
+    tree.upper[c] = max(weight * lower, weight * upper - search.regularisation)
     tree.unregularised[c] = upper
 
 
-@apart
+@noinline
 def simulate_scenarios(tree: Tree, search: Scenarios, ba: int) -> tuple[int, float]:
     """Run every scenario of a node one step: groups of equal observations (-1 where time is up), and the sum of rewards."""
-    b, room = tree.node[ba], search.search
+    b, workspace = tree.node[ba], search.search
     first, size = tree.first_particle[b], tree.n_particles[b]
-    states, numbers = tree.states[first : first + size], room.numbers[:size]
+    states, numbers = tree.states[first : first + size], workspace.numbers[:size]
     for i in range(size):
         numbers[i] = int(tree.weights[first + i])
     seed, action = hash_key(search.seed, tree.depth[b], 0), tree.actions[ba : ba + 1]
@@ -213,42 +213,42 @@ def simulate_scenarios(tree: Tree, search: Scenarios, ba: int) -> tuple[int, flo
         if b > 0 and begin > 0 and is_late(tree):
             return -1, 0.0
         end = min(begin + CHUNK, size)
-        rows = search.after[begin:end], room.rewards[begin:end], room.arrived[begin:end]
-        room.step(states[begin:end], room.alive[begin:end], action, seed, numbers[begin:end], *rows)
-        room.evaluate(search.after[begin:end], room.arrived[begin:end], room.values[begin:end], 0)
+        rows = search.after[begin:end], workspace.rewards[begin:end], workspace.arrived[begin:end]
+        workspace.step(states[begin:end], workspace.alive[begin:end], action, seed, numbers[begin:end], *rows)
+        workspace.evaluate(search.after[begin:end], workspace.arrived[begin:end], workspace.values[begin:end], 0)
         for i in range(begin, end):
-            total += room.rewards[i]
+            total += workspace.rewards[i]
     draws = 0
     for i in range(size):
         search.groups[i] = -1
-        if room.arrived[i]:
-            room.which[draws] = i
-            room.chosen[draws] = numbers[i]
+        if workspace.arrived[i]:
+            workspace.which[draws] = i
+            workspace.chosen[draws] = numbers[i]
             draws += 1
-    room.observe(search.after[:size], room.which[:draws], action, seed, room.chosen[:draws], room.drawn[:draws])
+    workspace.observe(search.after[:size], workspace.which[:draws], action, seed, workspace.chosen[:draws], workspace.drawn[:draws])
     groups = 0
     for j in range(draws):
         g = 0
-        while g < groups and not are_equal(room.observations, g, room.drawn, j):
+        while g < groups and not are_equal(workspace.observations, g, workspace.drawn, j):
             g += 1
         if g == groups:
-            for k in range(room.drawn.shape[1]):
-                room.observations[g, k] = room.drawn[j, k]
+            for k in range(workspace.drawn.shape[1]):
+                workspace.observations[g, k] = workspace.drawn[j, k]
             groups += 1
             search.counts[g] = 0
             clear(search.sums[g])
-        i = room.which[j]
+        i = workspace.which[j]
         search.groups[i] = g
         search.counts[g] += 1
-        add_values(search.sums[g], 1.0, room.values[i])
+        add_values(search.sums[g], 1.0, workspace.values[i])
     return groups, total
 
 
-@apart
+@noinline
 def branch(tree: Tree, search: Scenarios, ba: int) -> int:
-    b, room = tree.node[ba], search.search
+    b, workspace = tree.node[ba], search.search
     size = tree.n_particles[b]
-    if not has_room(tree, size, 0, size):
+    if not has_capacity(tree, size, 0, size):
         return MEMORY
     groups, total = simulate_scenarios(tree, search, ba)
     if groups < 0:
@@ -257,7 +257,7 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     for g in range(groups):
         c = add_node(tree, ba, tree.depth[b] + 1, search.counts[g] / size, 0.0, 0.0)
         for k in range(tree.observations.shape[1]):
-            tree.observations[c, k] = room.observations[g, k]
+            tree.observations[c, k] = workspace.observations[g, k]
         tree.first_particle[c], tree.n_particles[c] = row, search.counts[g]
         row += search.counts[g]
         set_first_bounds(tree, search, c, search.sums[g])
@@ -271,13 +271,13 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
                 tree.states[at, k] = search.after[i, k]
             tree.weights[at] = tree.weights[tree.first_particle[b] + i]
     tree.n_rows = row
-    rho = math.pow(room.discount, float(tree.depth[b])) * total / tree.n_particles[0] - search.regularisation
+    rho = math.pow(workspace.discount, float(tree.depth[b])) * total / tree.n_particles[0] - search.regularisation
     lower = upper = rho
     plain = total / size
     for c in range(first, tree.n_nodes):
         lower += tree.lower[c]
         upper += tree.upper[c]
-        plain += room.discount * tree.probability[c] * tree.unregularised[c]
+        plain += workspace.discount * tree.probability[c] * tree.unregularised[c]
     tree.reward[ba] = total / size
     set_children(tree, ba, first, tree.n_nodes - first)
     set_action_bounds(tree, ba, lower, upper)
@@ -286,16 +286,16 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     return OK
 
 
-@apart
+@noinline
 def expand(tree: Tree, search: Scenarios, b: int) -> int:
-    room = search.search
-    if not has_room(tree, 0, len(room.legal), 0):
+    workspace = search.search
+    if not has_capacity(tree, 0, len(workspace.legal), 0):
         return MEMORY
-    find_legal(tree, room, b)
+    find_legal(tree, workspace, b)
     first = tree.n_action_nodes
-    for a in range(len(room.legal)):
-        if room.legal[a]:
-            add_action(tree, b, room.candidates, a, 0.0, 0.0)
+    for a in range(len(workspace.legal)):
+        if workspace.legal[a]:
+            add_action(tree, b, workspace.candidates, a, 0.0, 0.0)
     count = tree.n_action_nodes - first
     set_actions(tree, b, first, count)
     if count == 0:
@@ -326,7 +326,7 @@ def trial(tree: Tree, search: Scenarios) -> int:
             return OK
         b = c
     if tree.depth[b] > tree.max_depth:
-        close_at_default(tree, b, discount)
+        end_at_default(tree, b, discount)
     return OK
 
 
@@ -336,12 +336,12 @@ run = search_by(trial)
 @kernel
 def plan(tree: Tree, search: Scenarios) -> int:
     """The search; why it ended."""
-    room, size = search.search, tree.n_particles[0]
-    room.evaluate(tree.states[:size], room.alive[:size], room.values, 0)
+    workspace, size = search.search, tree.n_particles[0]
+    workspace.evaluate(tree.states[:size], workspace.alive[:size], workspace.values, 0)
     clear(search.sums[0])
     for i in range(size):
         tree.weights[i] = i
-        add_values(search.sums[0], 1.0, room.values[i])
+        add_values(search.sums[0], 1.0, workspace.values[i])
     set_first_bounds(tree, search, 0, search.sums[0])
     first = tree.upper[0]
     status = expand(tree, search, 0)
@@ -349,5 +349,5 @@ def plan(tree: Tree, search: Scenarios) -> int:
         return int(status)
     refresh_bounds(tree, 0)
     status = run(tree, search)
-    note_crossing(tree, tree.lower[0] - first)  # upper bounds follow what is found below them, so that they never cross later
+    record_crossing(tree, tree.lower[0] - first)  # upper bounds follow what is found below them, so that they never cross later
     return int(status)

@@ -34,31 +34,31 @@ class PBVI:
         """Compile and find the plans now."""
         if model in _plans:
             return
-        found = find_plans(_checked(model))
+        result = find_plans(_checked(model))
         rows, reals = np.zeros((1, model.shapes.state.size)), np.zeros(1)
         batch(model).inspect(rows, np.zeros(1, np.bool_), np.zeros(1, np.bool_))
-        _sum_values.prepare(model, found["values"], rows, reals, np.zeros(len(found["first"])))
+        _sum_values.prepare(model, result["values"], rows, reals, np.zeros(len(result["first"])))
         while len(_plans) >= _KEPT:
             _plans.pop(next(iter(_plans)))
-        _plans[model] = found
+        _plans[model] = result
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         begun = time.perf_counter()
         is_new = model not in _plans
         self.prepare(model)
-        found = _plans[model]
+        result = _plans[model]
         preparation = time.perf_counter() - begun if is_new else 0.0
         begun += preparation
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
             return decide_terminal(model, allowed, rng, begun, preparation)
-        actions, values = np.flatnonzero(allowed), np.zeros(len(found["first"]))
-        _sum_values(model, found["values"], states, weights, values)
-        values[~np.isin(found["first"], (*actions, -1))] = -np.inf
+        actions, values = np.flatnonzero(allowed), np.zeros(len(result["first"]))
+        _sum_values(model, result["values"], states, weights, values)
+        values[~np.isin(result["first"], (*actions, -1))] = -np.inf
         value = float(values.max())
-        first = int(found["first"][values.argmax()])
+        first = int(result["first"][values.argmax()])
         action = first if first >= 0 else int(actions[rng.integer(len(actions))])
-        sound = bool(found["exact"])
+        sound = bool(result["exact"])
         notes = {"plans": len(values), "sound": sound}
         stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
         return Decision(action, value, lower=value if sound else float("nan"), stats=stats)

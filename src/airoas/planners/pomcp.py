@@ -17,7 +17,7 @@ from airoas.planners.visits.tree import (
     ROOT,
     VisitTree,
     add_child,
-    back_up,
+    backup_path,
     choose_by_ucb,
     find_child,
     make_tree,
@@ -40,7 +40,7 @@ class POMCP(VisitPlanner):
         return None if model.n_actions else "it has continuous actions, which POMCP cannot list; use POMCPOW"
 
     def kernel(self) -> Kernel:
-        return search_by(simulate, bytes_used)
+        return search_by(run_simulation, bytes_used)
 
     def layout(self, model: Any, memory: int) -> Layout:
         return tree_layout(model, memory, self.max_depth)
@@ -73,7 +73,7 @@ def bytes_used(search: PomcpSearch) -> int:
     return tree_bytes(search.tree)
 
 
-def simulate(search: PomcpSearch, root: Root, rng: Any) -> int:
+def run_simulation(search: PomcpSearch, root: Root, rng: Any) -> int:
     """One simulation from the root: down the tree by UCB1 to a history that is new, an estimate there, and back up. FINE, or
     what is wrong with the model.
 
@@ -101,5 +101,5 @@ def simulate(search: PomcpSearch, root: Root, rng: Any) -> int:
             value = functions.estimate(simulation, max_depth - depth, rng)
             break
     simulation.n_steps += depth
-    back_up(tree, depth, value, functions.discount)
+    backup_path(tree, depth, value, functions.discount)
     return FINE

@@ -14,11 +14,11 @@ from airoas.planners.visits.root import Root
 from airoas.planners.visits.search import BAD_LIKELIHOOD, FINE, NO_ACTION, Budget, add_legal_actions, make_budget, search_by, start
 from airoas.planners.visits.session import VisitPlanner
 from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, bind_log_likelihood, bind_proposal, make_simulation
-from airoas.planners.visits.tree import NONE, ROOT, VisitTree, back_up, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
+from airoas.planners.visits.tree import NONE, ROOT, VisitTree, backup_path, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
 from airoas.planners.visits.widening import (
     Widening,
     add_particle,
-    add_unless_there,
+    add_unless_known,
     clear_widening,
     draw_child,
     draw_particle,
@@ -87,7 +87,7 @@ class POMCPOW(VisitPlanner):
         return None
 
     def kernel(self) -> Kernel:
-        return search_by(simulate, bytes_used)
+        return search_by(run_simulation, bytes_used)
 
     def layout(self, model: Any, memory: int) -> Layout:
         return (*tree_layout(model, memory, self.max_depth), *widening_layout(model, memory, self.max_depth))
@@ -158,11 +158,11 @@ def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
         else:
             legal = search.propose(simulation, tree.n_action_nodes, rng)
         if legal:
-            add_unless_there(tree, history, search.check_action)
+            add_unless_known(tree, history, search.check_action)
     return bool(node.newest != NONE)
 
 
-def simulate(search: PomcpowSearch, root: Root, rng: Any) -> int:
+def run_simulation(search: PomcpowSearch, root: Root, rng: Any) -> int:
     """One simulation from the root, down to a history that is new; FINE, or what is wrong with the model.
 
     Paper: Sunberg and Kochenderfer, Alg. 2 (POMCPOW). Differs: nothing is observed in a terminal state, which is therefore in
@@ -197,5 +197,5 @@ def simulate(search: PomcpowSearch, root: Root, rng: Any) -> int:
             break
         history = child
     simulation.n_steps += depth
-    back_up(tree, depth, value, functions.discount)
+    backup_path(tree, depth, value, functions.discount)
     return FINE

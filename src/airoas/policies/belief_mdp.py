@@ -14,14 +14,15 @@ import numpy as np
 from airoas.bounds.learned.forest import leaf_of
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import Simulator
 from airoas.rng import hash_key, new_stream
 
-FOLLOW, FORCED, HYPOTHESIS, DEFAULT = range(4)
-"""What a run does: the policy from the start; one action first; for some steps what is best if one state were true; the model's
-default policy."""
+FOLLOW, FORCED, HYPOTHESIS = range(3)
+"""What a run does: the policy from the start; one action first; for some steps what is best if one state were true."""
+GREEDY, DEFAULT, BLIND = range(3)
+"""What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same."""
 
 
 class Policy(Record):
@@ -46,6 +47,10 @@ class Policy(Record):
     correction: Any
     """A forest over the features with values [., A], of one leaf where nothing was learned."""
     corrected: bool
+    way: int
+    """GREEDY, DEFAULT or BLIND."""
+    blind: int
+    """The action that is always taken, where it is legal."""
     scored: int
     """How many particles q is averaged over."""
 
@@ -121,6 +126,8 @@ class Runs(Record):
     hypothesis_arrived: Any
     hypothesis_best: Any
     """[R] and what it is worth."""
+    defaults: Any
+    """[R, .] actions of the default policy."""
     world: Any
     """[R] runs of one world begin with the same truth and particles, and meet the same chance."""
     returns: Any
@@ -170,6 +177,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         hypothesis_rewards=np.zeros(runs),
         hypothesis_arrived=np.zeros(runs, np.bool_),
         hypothesis_best=np.zeros(runs),
+        defaults=np.zeros((runs, policy.actions.shape[1])),
         world=np.arange(runs),
         returns=np.zeros(runs),
         deadline=math.inf,
@@ -178,7 +186,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
     )
 
 
-@apart
+@noinline
 def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
     """Give every run particles drawn from a belief by weight, and a truth among them."""
     n, own = runs.n_particles, new_stream()
@@ -206,7 +214,7 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
         runs.returns[r] = 0.0
 
 
-@apart
+@noinline
 def score(policy: Policy, runs: Runs, seed: int) -> None:
     """q_a(b) of every run, which actions its particles allow, and its features."""
     n, m, actions = runs.n_particles, policy.scored, len(policy.actions)
@@ -304,7 +312,7 @@ def correct(policy: Policy, runs: Runs, r: int) -> None:
 
 
 def best_of(q: Any) -> int:
-    """The place of the largest."""
+    """The index of the largest."""
     best = 0
     for a in range(1, len(q)):
         if q[a] > q[best]:
@@ -312,7 +320,7 @@ def best_of(q: Any) -> int:
     return best
 
 
-@apart
+@noinline
 def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
     """What every run does at step t."""
     score(policy, runs, hash_key(seed, 0, 0))
@@ -321,9 +329,12 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
         believing = believing or (runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.hypotheses_alive[r])
         if policy.corrected:
             correct(policy, runs, r)
-        forced = runs.kind[r] == FORCED and t == 0
-        a = runs.first[r] if forced else best_of(runs.q[r])
-        runs.chosen_action[r] = a if runs.alive[r * runs.n_particles] else -1
+        runs.chosen_action[r] = best_of(runs.q[r]) if runs.alive[r * runs.n_particles] else -1
+    if policy.way != GREEDY:
+        depart(policy, runs, hash_key(seed, 2, 0))
+    for r in range(runs.n_runs):
+        if runs.kind[r] == FORCED and t == 0 and runs.chosen_action[r] >= 0:
+            runs.chosen_action[r] = runs.first[r]
     if believing:
         believe(policy, runs, t, hash_key(seed, 1, 0))
     for r in range(runs.n_runs):
@@ -331,6 +342,25 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
         for row in range(r * runs.n_particles, (r + 1) * runs.n_particles):
             for k in range(policy.actions.shape[1]):
                 runs.row_actions[row, k] = policy.actions[a, k]
+
+
+def depart(policy: Policy, runs: Runs, seed: int) -> None:
+    """Choose by the default policy or blindly, where that is legal."""
+    count, n = runs.n_runs, runs.n_particles
+    states, alive = runs.hypothesis_after[:count], runs.hypothesis_arrived[:count]
+    own = new_stream()
+    for r in range(count):
+        own.reseed(seed, 0, runs.world[r])
+        row = r * n + own.integer(n)
+        alive[r] = runs.chosen_action[r] >= 0 and runs.alive[row]
+        for k in range(runs.states.shape[1]):
+            states[r, k] = runs.states[row, k]
+    if policy.way == DEFAULT:
+        policy.simulator.default_actions(states, alive, seed, runs.world[:count], runs.defaults[:count])
+    for r in range(count):
+        a = int(runs.defaults[r, 0]) if policy.way == DEFAULT else policy.blind
+        if alive[r] and runs.legal[r, a]:
+            runs.chosen_action[r] = a
 
 
 def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
@@ -356,7 +386,7 @@ def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
                     runs.chosen_action[r] = a
 
 
-@apart
+@noinline
 def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
     """One step of every run; how many go on."""
     n, total = runs.n_particles, runs.n_runs * runs.n_particles
@@ -431,15 +461,52 @@ def resample(runs: Runs, r: int, seed: int) -> None:
 
 
 @kernel
-def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> bool:
-    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says; False where time was up."""
+def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> int:
+    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up what
+    the policy still promises counts for the rest. How many steps were made."""
     set_runs(runs, states, weights, hash_key(seed, -1, 0))
     factor = 1.0
     for t in range(horizon):
-        if now() >= runs.deadline:
-            return False
         choose_actions(policy, runs, t, hash_key(seed, t, 0))
+        if t > 0 and now() >= runs.deadline:
+            for r in range(runs.n_runs):
+                if runs.chosen_action[r] >= 0:
+                    runs.returns[r] += factor * runs.q[r, best_of(runs.q[r])]
+            return t
         if advance(policy, runs, factor, hash_key(seed, t, 1)) == 0:
             break
         factor *= policy.simulator.discount
-    return True
+    return horizon
+
+
+@kernel
+def inform(policy: Policy, runs: Runs, states: Any, weights: Any, allowed: Any, seed: int, information: Any) -> None:
+    """information [A]: how much is expected to be learned from the observation after each allowed action, in nats: the mean of
+    KL(posterior || prediction) over the worlds. Runs are actions, one world after the other."""
+    n, actions = runs.n_particles, len(policy.actions)
+    set_runs(runs, states, weights, hash_key(seed, -1, 0))
+    for a in range(actions):
+        information[a] = 0.0
+    for r in range(runs.n_runs):
+        runs.chosen_action[r] = r % actions if allowed[r % actions] else -1
+        for row in range(r * n, r * n + n):
+            for k in range(policy.actions.shape[1]):
+                runs.row_actions[row, k] = policy.actions[r % actions, k]
+    if advance(policy, runs, 0.0, hash_key(seed, 0, 1)) == 0:
+        return
+    for r in range(runs.n_runs):
+        if runs.alive[r * n]:
+            information[r % actions] += surprise(runs, r) * actions / runs.n_runs
+
+
+def surprise(runs: Runs, r: int) -> float:
+    """KL of a run's weights from equal ones, after an observation."""
+    n, peak, total, mean = runs.n_particles, -math.inf, 0.0, 0.0
+    for row in range(r * n, r * n + n):
+        peak = max(peak, runs.logs[row])
+    for row in range(r * n, r * n + n):
+        if runs.logs[row] > -math.inf:
+            weight = exp(runs.logs[row] - peak)
+            total += weight
+            mean += weight * (runs.logs[row] - peak)
+    return math.log(n) + mean / total - math.log(total)

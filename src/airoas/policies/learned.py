@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,16 @@ from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
 from airoas.bounds.store import keep, stored
 from airoas.errors import OptionError
-from airoas.policies.belief_mdp import Policy
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
+from airoas.policies.validation import validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
 """Above that nothing is learned: every action is tried at every belief, and scored after each."""
-ROUNDS = 4
-_BELIEFS = 6000  # of a round, for up to nine actions
+ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
+"""Beliefs that each round adds."""
 _PARTICLES, _WALKS, _KEEP = 100, 64, 0.3
 _INITIAL = 20_000  # states that stand for the initial belief
 _log = logging.getLogger("airoas")
@@ -32,39 +33,54 @@ _log = logging.getLogger("airoas")
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned of a model."""
+    """What was learned of a model, and what it is worth."""
 
     correction: Forest | None
     """Of QMDP; None where learning gained nothing, or was not possible."""
     rounds: int
     digest: str
     """Of the correction: the same seed and rounds give the same."""
+    policy: str = "qmdp"
+    """What earned most in validation: "learned", "qmdp", "default" (the model's own), or "blind"."""
+    blind: int = 0
+    """The action that a blind policy takes."""
+    returns: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of each in validation, with its standard error."""
 
 
-def learn(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least."""
     if not model.n_actions or model.n_actions > MOST_ACTIONS:
         return Learned(None, 0, "")
-    begun = time.perf_counter()
     policy = make_policy(model)
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
-    beliefs = max(500, int(_BELIEFS * min(1.0, (9.0 / model.n_actions) ** 1.5)))
-    experience, correction, rounds = make_experience(policy, ROUNDS * beliefs), None, 0
+    experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
-    longest = 0.0
-    while rounds < ROUNDS and (rounds == 0 or time.perf_counter() - begun + longest < seconds):
+    begun, pace = time.perf_counter(), 0.0
+    while rounds < len(ROUNDS) and (rounds == 0 or time.perf_counter() - begun + pace * ROUNDS[rounds] < seconds):
         started = time.perf_counter()
-        tell(f"learning a policy, round {rounds + 1} of {ROUNDS}")
+        progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
-        part = _first(experience, (rounds + 1) * beliefs, model.n_actions)
+        part = _first(experience, sum(ROUNDS[: rounds + 1]), model.n_actions)
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
         experience.count = part.count
         correction = fit(policy, part, rounds)
         policy = make_policy(model, correction)
+        pace = (time.perf_counter() - started) / ROUNDS[rounds]
         rounds += 1
-        longest = max(longest, time.perf_counter() - started)
-    return Learned(correction, rounds, _digest(correction))
+    progress("validating the policy")
+    returns, blind = validate(model, correction, initial, weights)
+    return Learned(correction, rounds, _digest(correction), _best(returns), blind, returns)
+
+
+def _best(returns: dict[str, tuple[float, float]]) -> str:
+    """The policy that earned most; the model's own and the blind one only beyond their errors."""
+    best = max(("learned", "qmdp"), key=lambda name: returns[name][0])
+    for name in ("default", "blind"):
+        if name in returns and returns[name][0] - returns[best][0] > 2.0 * math.hypot(returns[name][1], returns[best][1]):
+            best = name
+    return best
 
 
 def _first(experience: Experience, beliefs: int, actions: int) -> Experience:
@@ -89,26 +105,34 @@ _known: dict[str, Learned] = {}
 
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    if model.content not in _known:
+    if model.fingerprint not in _known:
         arrays = stored(model, "policy")
         if arrays is None:
             return None
-        _known[model.content] = from_arrays(arrays)
-    return _known[model.content]
+        _known[model.fingerprint] = from_arrays(arrays)
+    return _known[model.fingerprint]
 
 
-def prepare(model: Any, seconds: float, tell: Callable[[str], None] = lambda doing: None) -> Learned:
+def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """What was learned of a model, learning it now where nothing was."""
     known = find_learned(model)
     if known is None:
-        known = learn(model, seconds, tell)
+        known = learn(model, seconds, progress)
         keep(model, "policy", to_arrays(known))
-        _known[model.content] = known
+        _known[model.fingerprint] = known
     return known
 
 
 def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
-    arrays = {"rounds": np.array(learned.rounds), "digest": np.array(learned.digest)}
+    names = sorted(learned.returns)
+    arrays = {
+        "rounds": np.array(learned.rounds),
+        "digest": np.array(learned.digest),
+        "policy": np.array(learned.policy),
+        "blind": np.array(learned.blind),
+        "validated": np.array(names, dtype=str),
+        "returns": np.array([learned.returns[name] for name in names]),
+    }
     if learned.correction is not None:
         arrays |= {name: getattr(learned.correction, name) for name in Forest.__annotations__}
     return arrays
@@ -116,11 +140,16 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]))
+    names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
+    validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
+    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated)
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:
-    """The policy: QMDP, corrected by what was learned."""
+    """The policy that earned most: QMDP where nothing was learned."""
     if not model.n_actions:
         raise OptionError(f"{type(model).__name__} has continuous actions", "use POMCPOW.")
-    return make_policy(model, learned.correction if learned else None)
+    if learned is None:
+        return make_policy(model)
+    way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)
+    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind)

@@ -10,17 +10,18 @@ from airoas.bounds import find_bounds
 from airoas.bounds.learned.forest import Forest
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
-from airoas.policies.belief_mdp import Policy
+from airoas.policies.belief_mdp import GREEDY, Policy
 from airoas.rng import stream
 
 SCORED = 24
 """Particles that q is averaged over where each of them is simulated, and four times as many where it is looked up."""
+_SIMULATED = 320  # steps for q of one belief, about, where actions are many
 _MOST_BITS = 16
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
-def make_policy(model: Any, correction: Forest | None = None) -> Policy:
-    """QMDP, with a correction that was learned, for the particle-belief MDP."""
+def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY, blind: int = 0) -> Policy:
+    """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values."""
     bounds = find_bounds(model, (0.0, "auto"))
     functions, kinds = batch(model), model.shapes.state.kinds
     visited = walk(model, 200, 4, 1.0, stream(0, "components"))
@@ -38,7 +39,9 @@ def make_policy(model: Any, correction: Forest | None = None) -> Policy:
         bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
         correction=correction or no_correction(model.n_actions),
         corrected=correction is not None,
-        scored=4 * SCORED if bounds.by_action else SCORED,
+        way=way,
+        blind=blind,
+        scored=4 * SCORED if bounds.by_action else max(SCORED // 3, min(SCORED, _SIMULATED // model.n_actions)),
     )
 
 

@@ -1,8 +1,9 @@
 """Policy improvement by rollouts from the belief at hand (Bertsekas and Castanon, 1999).
 
-Candidates are each action followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
+Candidates are actions followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
 runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the rest gets
-more runs, until time or rounds are used up (successive rejects).
+more runs, until time or rounds are used up (successive rejects). Of many actions those are tried that are best at some price of
+information: the most promising ones would not be looks, which cost and promise nothing where the state is thought to be seen.
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ import numpy as np
 
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import kernel
-from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, make_runs, roll_out, set_runs
+from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, inform, make_runs, roll_out, set_runs
 from airoas.policies.qmdp import SCORED
 
 PARTICLES = 50
 """Of a run: few, for many runs."""
-WORLDS = 8
+WORLDS = 4
 """Of the first round, for each candidate; each later round has twice as many."""
 BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
-_TOGETHER = 64  # runs of one call
+SHORTEST = 10
+"""Steps of a run that time has cut off, at least, for it to count."""
+_BATCH = 64  # runs of one call, at most
+_STEP = 2e-3  # seconds for a step of all of them, about: the deadline is looked at between steps
 _LOOKED_AT = 1000  # particles from which a policy chooses
+_PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of information: its range for that part of the range of values
 
 
 @dataclass
@@ -59,10 +64,15 @@ class Rollouts:
     def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
         self.policy = policy
         self._many, self._few = policy.scored, min(policy.scored, particles, SCORED)
+        self._pace = 0.0  # seconds for a step of a run
         self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
         policy.scored = self._few
-        self._runs: Runs = make_runs(model, policy, _TOGETHER, particles)
+        self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
+        rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
+        _choose.prepare(policy, self._one, rows, ones, 0)
+        roll_out.prepare(policy, self._runs, rows, ones, 1, 0)
+        inform.prepare(policy, self._runs, rows, ones, np.ones(1, np.bool_), 0, ones)
 
     def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
         """The policy's own action, its value, and what knowing the state would be worth."""
@@ -71,11 +81,21 @@ class Rollouts:
         action = int(_choose(self.policy, one, states, weights, seed))
         return action, float(one.q[0, action]), float(one.features[0, -1])
 
-    @property
-    def q_values(self) -> np.ndarray:
-        """[A] what the policy thought of each action when it acted last."""
-        found: np.ndarray = self._one.q[0]
-        return found
+    def promising(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, most: int, seed: int) -> list[int]:
+        """So many allowed actions at most: those that are best at some price of information, then those of which the policy thinks
+        best. After `act`, from the same belief."""
+        q, actions = np.where(allowed, self._one.q[0], -math.inf), len(allowed)
+        order = [int(a) for a in np.argsort(-q, kind="stable") if allowed[a]]
+        if len(order) <= most:
+            return order
+        runs, information = self._runs, np.zeros(actions)
+        runs.n_runs = max(1, _BATCH // actions) * actions
+        runs.kind[:], runs.hypotheses_alive[:], runs.world[:] = FOLLOW, False, np.arange(len(runs.world)) // actions
+        inform(self.policy, runs, states, weights, allowed, seed, information)
+        spread, known = q[order[0]] - q[order[-1]], information[order].max() - information[order].min()
+        scale = spread / known if known > 0.0 else 0.0
+        dear = [int(np.argmax(q + price * scale * information)) for price in _PRICES]
+        return list(dict.fromkeys([*dear, *order]))[:most]
 
     def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
         """The best action if this were the state."""
@@ -95,32 +115,45 @@ class Rollouts:
         rounds: int,
     ) -> int:
         """Fill in the candidates' returns; how many runs were made."""
-        left, world, worlds, made = list(candidates), 0, WORLDS, 0
-        self._runs.deadline, self.policy.scored = deadline, self._few
+        left, world, worlds, finished = list(candidates), 0, WORLDS, 0
+        self.policy.scored = self._few
         for _ in range(rounds):
-            pairs = [(candidate, world + w) for w in range(worlds) for candidate in left]
-            for begin in range(0, len(pairs), _TOGETHER):
-                some = pairs[begin : begin + _TOGETHER]
-                if not self._run(some, hypotheses, states, weights, seed):
-                    return made
-                made += len(some)
+            done = 0
+            while done < worlds:  # every candidate in the same worlds, for as many steps
+                fit = _BATCH if self._pace * _BATCH < _STEP else int(_STEP / self._pace)
+                some = range(done, min(worlds, done + max(1, fit // len(left))))
+                pairs = [(candidate, world + w) for w in some for candidate in left]
+                if now() >= deadline or not self._run(pairs, hypotheses, states, weights, seed, deadline):
+                    return finished
+                finished, done = finished + len(pairs), some.stop
             world, worlds = world + worlds, 2 * worlds
             best = max(left, key=lambda candidate: candidate.mean)
             left = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
             if len(left) == 1 or now() >= deadline:
                 break
-        return made
+        return finished
 
-    def _run(self, pairs: list[tuple[Candidate, int]], hypotheses: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> bool:
-        runs = self._runs
+    def _run(
+        self,
+        pairs: list[tuple[Candidate, int]],
+        hypotheses: np.ndarray,
+        states: np.ndarray,
+        weights: np.ndarray,
+        seed: int,
+        deadline: float,
+    ) -> bool:
+        runs, begun = self._runs, now()
         runs.n_runs = len(pairs)
+        runs.deadline = deadline - self._pace * len(pairs)
         for r, (candidate, world) in enumerate(pairs):
             believes = candidate.hypothesis >= 0
             runs.kind[r], runs.first[r] = HYPOTHESIS if believes else FORCED, max(0, candidate.action)
             runs.steps[r], runs.world[r], runs.hypotheses_alive[r] = candidate.steps, world, believes
             if believes:
                 runs.hypotheses[r] = hypotheses[candidate.hypothesis]
-        if not roll_out(self.policy, runs, states, weights, self.horizon, seed):
+        steps = int(roll_out(self.policy, runs, states, weights, self.horizon, seed))
+        self._pace = max(0.7 * self._pace, (now() - begun) / max(1, steps) / len(pairs))
+        if steps < min(self.horizon, SHORTEST):
             return False
         for r, (candidate, _) in enumerate(pairs):
             candidate.returns.append(float(runs.returns[r]))

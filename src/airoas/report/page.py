@@ -11,7 +11,7 @@ from airoas import __version__
 from airoas.errors import OptionError
 from airoas.experiments.run.play import plain
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; base-uri 'none'"
 )
@@ -52,7 +52,7 @@ def embedded(data: Any) -> str:
 
 
 def _source(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

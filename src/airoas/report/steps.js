@@ -52,10 +52,10 @@ function showBelief(t) {
   if (before) { traces.push(beliefTrace(before, "before", BEFORE)); notes.push(`before: ${before.note}`); }
   if (after) { traces.push(beliefTrace(after, "after action and observation", AFTER)); notes.push(`after: ${after.note}`); }
   const title = (id) => {
-    const place = at(id).value;
-    if (place === PROBABILITY) return { title: { text: PROBABILITY } };
-    const few = data.whole[place] && [before, after].every((b) => !b || Math.max(...b.columns[place]) - Math.min(...b.columns[place]) < 20);
-    return { title: { text: escaped(data.components[place]) }, ...(few ? { dtick: 1 } : {}) };
+    const index = at(id).value;
+    if (index === PROBABILITY) return { title: { text: PROBABILITY } };
+    const few = data.whole[index] && [before, after].every((b) => !b || Math.max(...b.columns[index]) - Math.min(...b.columns[index]) < 20);
+    return { title: { text: escaped(data.components[index]) }, ...(few ? { dtick: 1 } : {}) };
   };
   const layout = {
     barmode: data.whole[at("x").value] ? "group" : "overlay", height: 360, margin: { l: 50, r: 16, t: 34, b: 46 }, showlegend: true,
@@ -78,8 +78,8 @@ function showStep() {
   if (step && step.tree) {
     at("tree").removeAllListeners("plotly_icicleclick");
     at("tree").on("plotly_icicleclick", (event) => {
-      const place = Number(event.points[0].id);
-      at("node").textContent = step.tree.data[0].hovertext[place].split("<br>").map(unescaped).join(" · ");
+      const index = Number(event.points[0].id);
+      at("node").textContent = step.tree.data[0].hovertext[index].split("<br>").map(unescaped).join(" · ");
     });
   }
 }
@@ -89,7 +89,7 @@ const unescaped = (text) => new DOMParser().parseFromString(text, "text/html").d
 
 function move(by) { slider.value = Number(slider.value) + by; showStep(); }
 
-data.components.forEach((name, place) => ["x", "y"].forEach((id) => at(id).add(new Option(name, place))));
+data.components.forEach((name, index) => ["x", "y"].forEach((id) => at(id).add(new Option(name, index))));
 at("y").add(new Option(PROBABILITY, PROBABILITY));
 at("x").value = data.axes[0];
 at("y").value = data.axes.length > 1 ? data.axes[1] : PROBABILITY;

@@ -32,7 +32,7 @@ def new_figure(width: float, height: float) -> Any:
 def component_names(model: Any) -> tuple[str, ...]:
     """What the numbers of a state are called; s[0], s[1], ... where the model does not say."""
     shape = model.shapes.state
-    return tuple(shape.record._fields) if shape.record else tuple(f"s[{place}]" for place in range(len(shape.kinds)))
+    return tuple(shape.record._fields) if shape.record else tuple(f"s[{index}]" for index in range(len(shape.kinds)))
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def view_of(episode: Any) -> View:
     means = [first.mean(), *(step.mean for step in episode.trace)]
     seen = (np.array(episode.states, float), first.states[first.weights > 0.0], np.subtract(means, spreads), np.add(means, spreads))
     axes = widest(spreads)
-    found = np.concatenate(seen)[:, axes]
-    low, high = found.min(axis=0), found.max(axis=0)
+    points = np.concatenate(seen)[:, axes]
+    low, high = points.min(axis=0), points.max(axis=0)
     edge = np.where(high > low, 0.05 * (high - low), 1.0)
     return View(axes, tuple(zip(*(limits.tolist() for limits in (low - edge, high + edge)), strict=True)))
 
@@ -110,8 +110,8 @@ def draw_plain(model: Any, axis: Any, s: Any, belief: Any, view: View | None = N
 
 def _merged(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points that coincide as one, with the sum of their weights."""
-    found, places = np.unique(points, axis=0, return_inverse=True)
-    return found, np.bincount(places.ravel(), weights=weights)
+    distinct, indices = np.unique(points, axis=0, return_inverse=True)
+    return distinct, np.bincount(indices.ravel(), weights=weights)
 
 
 def _plain(text: str) -> str:
@@ -150,9 +150,9 @@ def plot(episode: Any, steps: Any = None) -> Any:
     grid = figure.add_gridspec(lines + 1, columns, height_ratios=[3.6] * lines + [2.6])
     states, view = episode.states, view_of(episode)
     shown = {t: belief for t, belief in enumerate(every_belief(episode)) if t in chosen}
-    for place, t in enumerate(chosen):
-        panel = figure.add_subplot(grid[place // columns, place % columns])
-        _draw_and_tell(episode.model, panel, states[t], shown[t], view)
+    for index, t in enumerate(chosen):
+        panel = figure.add_subplot(grid[index // columns, index % columns])
+        _draw_with_text(episode.model, panel, states[t], shown[t], view)
         panel.set_title(_plain(_heading(episode, t)), fontsize=9, loc="left")
     _course(episode, figure.add_subplot(grid[lines, :]))
     return figure
@@ -168,7 +168,7 @@ def every_belief(episode: Any, record: list[Any] | None = None) -> Iterator[Part
         yield belief
 
 
-def _draw_and_tell(model: Any, axis: Any, s: Any, belief: Any, view: View) -> None:
+def _draw_with_text(model: Any, axis: Any, s: Any, belief: Any, view: View) -> None:
     remark = draw(model, axis, s, belief, view)
     if remark:
         warnings.warn(remark, stacklevel=4)
@@ -206,7 +206,7 @@ def animate(episode: Any, path: str | PathLike[str], seconds: float = 0.6) -> No
     for t, (s, belief) in enumerate(zip(episode.states, every_belief(episode), strict=True)):
         figure = new_figure(*SIZE)
         axis = figure.subplots()
-        _draw_and_tell(episode.model, axis, s, belief, view)
+        _draw_with_text(episode.model, axis, s, belief, view)
         earned = f"   reward so far {sum(step.reward for step in episode.trace[:t]):g}"
         axis.set_title(_plain(_heading(episode, t) + earned), fontsize=10, loc="left")
         file = io.BytesIO()

@@ -1,4 +1,4 @@
-# expect: Broken.action_bounds | gives no finite number for place 1 of 2
+# expect: Broken.action_bounds | gives no finite number at index 1 of 2
 import math
 from typing import NamedTuple
 

@@ -40,12 +40,12 @@ class BootstrapFilter:
             return anneal(model, some, action, observation, rng, **self._options())
 
         try:
-            found = annealed(before)
+            tempered = annealed(before)
         except ParticleDeprivationError as error:
             return recover(model, error, annealed, rng)
-        uneven = found.inefficiency[1] > _MOST_UNEVEN
-        posterior = found.belief.draw(len(before), rng) if uneven else found.belief
-        return Updated(posterior, found.log_evidence, annealed=found if found.move else None)
+        uneven = tempered.inefficiency[1] > _MOST_UNEVEN
+        posterior = tempered.belief.draw(len(before), rng) if uneven else tempered.belief
+        return Updated(posterior, tempered.log_evidence, annealed=tempered if tempered.move else None)
 
     def _options(self) -> dict[str, Any]:
         """Of `anneal`."""

@@ -26,12 +26,12 @@ def recover(model: Any, error: ParticleDeprivationError, update: Callable[[Parti
     """Try again with ten times the particles; then, for a finite model, any state that explains the observation."""
     belief: Any = error.belief
     try:
-        found = update(belief.draw(_MORE * len(belief), rng))
+        tempered = update(belief.draw(_MORE * len(belief), rng))
     except ParticleDeprivationError:
         pass
     else:
         told = f"{error.problem}; the belief was drawn from {_MORE} times as many. Use more particles."
-        return Updated(found.belief.draw(len(belief), rng), found.log_evidence, told, found if found.move else None)
+        return Updated(tempered.belief.draw(len(belief), rng), tempered.log_evidence, told, tempered if tempered.move else None)
     if model.is_finite:
         states, log_weights = consistent_states(model, error.action, error.observation)
         if log_weights.max() > -np.inf:

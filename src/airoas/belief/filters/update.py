@@ -44,7 +44,7 @@ def update(model: Any, belief: Any, action: Any, observation: Any, rng: Rng, met
     That an observation arrived says that the episode goes on: states in which it has ended are ruled out. Where no particle is
     left a filter recovers with a ParticleDeprivationWarning if that is possible, else ParticleDeprivationError is raised.
     """
-    found = make_filter(method, _checked(model)).update(model, belief, action, observation, rng)
-    if found.recovery:
-        warnings.warn(found.recovery, ParticleDeprivationWarning, stacklevel=2)
-    return found.belief
+    updated = make_filter(method, _checked(model)).update(model, belief, action, observation, rng)
+    if updated.recovery:
+        warnings.warn(updated.recovery, ParticleDeprivationWarning, stacklevel=2)
+    return updated.belief

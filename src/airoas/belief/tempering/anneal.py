@@ -21,11 +21,10 @@ from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
 from airoas.belief.tempering.system import System
 from airoas.belief.tempering.temper import DEPRIVED, PLAIN, Tempering, in_use, make_tempering, temper
-from airoas.compiler.kernels import Bound
-from airoas.compiler.kernels import mode as running_mode
+from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
@@ -98,9 +97,9 @@ def anneal(
         status = int(temper(work, rng.bits(62)))
         if status == BAD_LIKELIHOOD:
             problem = f"is nan or +inf for observation {observation!r}"
-            raise ModelError(problem, "return a finite log density, or -inf.", where=place(model, "obs_logpdf"))
+            raise ModelError(problem, "return a finite log density, or -inf.", where=location(model, "obs_logpdf"))
         if status == BAD_STEP:
-            raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=place(model, "step_logpdf"))
+            raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=location(model, "step_logpdf"))
         if status == DEPRIVED:
             raise ParticleDeprivationError(belief, action, observation, _reason(model, in_use(work)))
         return _plain_result(work) if status == PLAIN else _result(work)
@@ -142,10 +141,10 @@ class Waiting:
 
 def _waiting(model: Any) -> Waiting:
     held: dict[str, Waiting] = model.__dict__.setdefault("_temperings", {})
-    how = running_mode()
-    if how not in held:
-        held[how] = Waiting(model)
-    return held[how]
+    mode = current_mode()
+    if mode not in held:
+        held[mode] = Waiting(model)
+    return held[mode]
 
 
 def draws_of(model: Any, belief: Particles, action: Any) -> int:

@@ -208,7 +208,7 @@ def weigh_transitions(
     return bad, bad_steps
 
 
-# --- in the place of those that a move does not need: the record of a tempering has the same fields for every move ---
+# --- instead of those that a move does not need: the record of a tempering has the same fields for every move ---
 
 
 class _Nothing(Record):

@@ -22,7 +22,7 @@ from airoas.belief.tempering.temper import DEPRIVED
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.rng import Rng, hash_key, new_stream
 
 WEIGHTS = ("likelihood", "kept", "one")
@@ -54,7 +54,9 @@ def anneal_literal(
     status = int(_anneal_as_printed(work, actions, observations, rng.bits(62)))
     if status == BAD_LIKELIHOOD:
         raise ModelError(
-            f"is nan or +inf for observation {observation!r}", "return a finite log density, or -inf.", where=place(model, "obs_logpdf")
+            f"is nan or +inf for observation {observation!r}",
+            "return a finite log density, or -inf.",
+            where=location(model, "obs_logpdf"),
         )
     if status == DEPRIVED:
         reason = "over" if not going_on else "observation" if alive.any() else "ended"

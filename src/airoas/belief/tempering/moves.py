@@ -13,7 +13,7 @@ from typing import Any
 from airoas.belief.tempering.functions import ACCEPTED
 from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM
 from airoas.belief.tempering.system import Proposals, System, add_normals, copy_particle, is_within, kernel_log_density
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.rng import hash_key, new_stream
 
@@ -25,7 +25,7 @@ OWN, GIBBS, MUTATE, ANCESTORS, WALK, RESIMULATE = range(6)
 OK, BAD_LIKELIHOOD, BAD_STEP = 0, 1, 2
 
 
-@apart
+@noinline
 def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """One sweep of the move that was chosen; accepted proposals are counted in work.accepted and work.noise_accepted."""
     if work.move <= GIBBS:
@@ -41,7 +41,7 @@ def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> in
     return int(move_states(work, system, idle, beta, seed))
 
 
-@apart
+@noinline
 def accept(system: System, idle: System, whole: bool, seed: int) -> int:
     """Take over each proposal in `idle` with the probability that its log ratio in `idle.log_weights` gives, nan never; how many.
 
@@ -78,7 +78,7 @@ def _choose_new(old: Any, new: Any, draws: Any, probabilities: Any) -> None:
         old[i] = go if draws[i] < probabilities[i] else stay
 
 
-@apart
+@noinline
 def move_states(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """The model's `mutate`, or a random walk of the state with its ancestor fixed, by the transition's density."""
     if work.move == MUTATE:
@@ -108,7 +108,7 @@ def move_states(work: Any, system: System, idle: System, beta: float, seed: int)
     return BAD_LIKELIHOOD if bad > 0 else BAD_STEP if bad_steps > 0 else OK
 
 
-@apart
+@noinline
 def resimulate(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """A fresh simulated step from the same ancestor: needs nothing but the simulator."""
     n = len(idle.log_weights)
@@ -126,7 +126,7 @@ def resimulate(work: Any, system: System, idle: System, beta: float, seed: int) 
     return OK if bad == 0 else BAD_LIKELIHOOD
 
 
-@apart
+@noinline
 def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
     """A walk of the ancestor with its noise replayed, then a step of the noise with the ancestor kept.
 

@@ -126,11 +126,11 @@ class _RecordedRngModel(models.StructModel):
 def _make(context, rng, rows, i):
     def emit(context, builder, signature, arguments):
         given = make_array(rows)(context, builder, arguments[1])
-        made = context.make_helper(builder, recorded_type)
-        made.rng = arguments[0]
-        made.size = builder.extract_value(given.shape, 1)
-        made.row = builder.gep(given.data, [builder.mul(arguments[2], made.size)])
-        return made._getvalue()
+        record = context.make_helper(builder, recorded_type)
+        record.rng = arguments[0]
+        record.size = builder.extract_value(given.shape, 1)
+        record.row = builder.gep(given.data, [builder.mul(arguments[2], record.size)])
+        return record._getvalue()
 
     return recorded_type(rng_type, rows, types.intp), emit
 
@@ -153,8 +153,8 @@ OVERLOADED.append(recorded)
 @intrinsic
 def _get(context, record, at):
     def emit(context, builder, signature, arguments):
-        made = context.make_helper(builder, recorded_type, value=arguments[0])
-        return builder.load(builder.gep(made.row, [arguments[1]]))
+        record = context.make_helper(builder, recorded_type, value=arguments[0])
+        return builder.load(builder.gep(record.row, [arguments[1]]))
 
     return types.float64(record, types.intp), emit
 
@@ -162,8 +162,8 @@ def _get(context, record, at):
 @intrinsic
 def _set(context, record, at, x):
     def emit(context, builder, signature, arguments):
-        made = context.make_helper(builder, recorded_type, value=arguments[0])
-        builder.store(arguments[2], builder.gep(made.row, [arguments[1]]))
+        record = context.make_helper(builder, recorded_type, value=arguments[0])
+        builder.store(arguments[2], builder.gep(record.row, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(record, types.intp, types.float64), emit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 
 TOLERANCE = 0.005
@@ -16,7 +16,7 @@ TOLERANCE = 0.005
 _MOST_TRIALS = 200
 
 
-@apart
+@noinline
 def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float, float]:
     """Fill `weights` with v / max v for v = w L^increment; log max v, their sum and the sum of their squares.
 
@@ -51,7 +51,7 @@ def inefficiency_of(n: int, peak: float, total: float, squares: float) -> float:
     return math.inf if peak == -math.inf else n * squares / (total * total)
 
 
-@apart
+@noinline
 def solve_increment(
     log_weights: Any, log_likelihoods: Any, remaining: float, target: float, weights: Any
 ) -> tuple[float, float, float, float]:
@@ -92,7 +92,7 @@ def solve_increment(
     return increment, peak, total, squares
 
 
-@apart
+@noinline
 def take_step(log_weights: Any, log_likelihoods: Any, increment: float, log_sum: float, weights: Any, total: float) -> None:
     """Take the step that `reweigh` tried: log w + increment log L less the log of their sum; `weights` over their total."""
     step = float(increment)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from airoas.compiler.kernels import Record
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.rng import new_stream
 
 _EDGE = 5  # particles from whose distances the end of a belief is estimated
@@ -84,7 +84,7 @@ def add_normals(rows: Any, i: int, proposals: Proposals, factor: Any, scale: flo
         rows[i, proposals.axes[k]] += scale * total
 
 
-@apart
+@noinline
 def choose_axes(rows: Any, weights: Any, proposals: Proposals) -> None:
     """Take the continuous components that are spread out as axes."""
     proposals.n_axes = 0
@@ -110,7 +110,7 @@ def _is_spread(average: float, variance: float) -> bool:
     return variance > 1e-24 * (1.0 + average * average)
 
 
-@apart
+@noinline
 def fit_covariance(rows: Any, weights: Any, proposals: Proposals, factor: Any, size: float) -> None:
     """`factor` becomes `size` times the Cholesky factor of the weighted covariance over the axes; the means stay in `mean`.
 
@@ -140,7 +140,7 @@ def fit_covariance(rows: Any, weights: Any, proposals: Proposals, factor: Any, s
             factor[k, j] *= size
 
 
-@apart
+@noinline
 def fit_noise(records: Any, proposals: Proposals, size: float) -> None:
     """Steps on the noise become `size` times the spread of each draw over the particles that took it."""
     for draw in range(len(proposals.noise)):
@@ -159,7 +159,7 @@ def fit_noise(records: Any, proposals: Proposals, size: float) -> None:
             proposals.noise[draw] = size * math.sqrt(squares / count)
 
 
-@apart
+@noinline
 def smooth(system: System, proposals: Proposals, seed: int) -> None:
     """Spread the previous belief by a shrunk normal kernel over the axes (Liu and West, 2001).
 

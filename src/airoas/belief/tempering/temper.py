@@ -19,7 +19,7 @@ from airoas.belief.tempering.schedule import reweigh, solve_increment, take_step
 from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariance, fit_noise, smooth
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
 from airoas.rng import hash_key, new_stream
@@ -193,7 +193,7 @@ def idle_one(work: Tempering) -> System:
     return work.first if work.swapped else work.second
 
 
-@apart
+@noinline
 def begin(work: Tempering) -> None:
     """Back to the start. The particles before the action stand in first.ancestors, weighted by first.log_weights, and those of
     positive weight are marked in first.alive."""
@@ -223,7 +223,7 @@ def next_seed(work: Tempering, seed: int) -> int:
     return hash_key(seed, work.n_passes, 0)
 
 
-@apart
+@noinline
 def predict(work: Tempering, seed: int) -> int:
     """One step of every ancestor, its draws on record where the move needs them, and the likelihood of the observation."""
     system = in_use(work)
@@ -291,7 +291,7 @@ def temper_prediction(work: Tempering, seed: int) -> int:
     return DONE
 
 
-@apart
+@noinline
 def spread(work: Tempering, seed: int) -> int:
     """Choose the axes of the walk and smooth the previous belief over them, which predicts anew.
 
@@ -318,7 +318,7 @@ def spread(work: Tempering, seed: int) -> int:
     return LATE if now() >= work.deadline else int(predict(work, next_seed(work, seed)))
 
 
-@apart
+@noinline
 def next_temperature(work: Tempering, seed: int) -> int:
     """Paper: Alg. 4 lines 4-12."""
     system, n, beta, fixed = in_use(work), len(work.chosen), work.beta, work.fixed
@@ -361,7 +361,7 @@ def next_temperature(work: Tempering, seed: int) -> int:
     return OK
 
 
-@apart
+@noinline
 def fit_proposals(work: Tempering) -> None:
     """Proposals as wide as the particle system, unless they are frozen."""
     if not work.frozen:
@@ -371,7 +371,7 @@ def fit_proposals(work: Tempering) -> None:
         fit_noise(system.records, proposals, 2.38 / math.sqrt(max(1, len(proposals.noise))))
 
 
-@apart
+@noinline
 def adapt(work: Tempering) -> None:
     """Take the counts of a sweep and tune the proposals toward 30 % accepted."""
     n, proposals = len(work.chosen), work.proposals

@@ -1,6 +1,6 @@
-"""Plans of a finite model that look before they act, as vectors, and the best new one at a belief.
+"""Closed-loop plans of a finite model as alpha vectors, and the best new one at a belief.
 
-A plan is an action and, for every observation, the plan that follows. Its value is linear in the belief: a vector over states.
+A plan is an action and, for every observation, the plan that follows. Its value is linear in the belief: an alpha vector over states.
 A backup (Sondik) makes the best plan at a belief out of those that are known. Its vector is exact in every state, so that it is a
 lower bound at every belief, whichever one it was made for.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 from airoas.bounds.sides import ILLEGAL
 from airoas.compiler.kernels import Record
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 
 
-class Problem(Record):
+class FiniteModel(Record):
     """A finite model written out; see `airoas.bounds.finite.enumeration`."""
 
     successors: Any
@@ -23,14 +23,14 @@ class Problem(Record):
     rewards: Any
     legal: Any
     terminal: Any
-    chances: Any
-    """[S, A, O] of each observation in the state arrived in; none in a terminal one, for that the episode ended is seen."""
+    likelihoods: Any
+    """[S, A, O] of each observation in the state arrived in; none in a terminal one, for the end of an episode is observed."""
     discount: Any
     """[1]"""
 
 
-class Plans(Record):
-    """The first `count` of N vectors."""
+class AlphaVectors(Record):
+    """Closed-loop plans: the first `count` of N alpha vectors."""
 
     values: Any
     """[S, N]; ILLEGAL where the plan cannot be followed."""
@@ -40,7 +40,7 @@ class Plans(Record):
     """[1]"""
 
 
-class Room(Record):
+class Workspace(Record):
     """What a backup works in."""
 
     mass: Any
@@ -63,8 +63,8 @@ class Room(Record):
     """[1] multiplications so far: time as no machine changes it."""
 
 
-@apart
-def predict(problem: Problem, states: Any, weights: Any, a: int, room: Room) -> int:
+@noinline
+def predict(problem: FiniteModel, states: Any, weights: Any, a: int, workspace: Workspace) -> int:
     """Puts the live part of a belief after an action into `mass`; the number of states it has."""
     count = 0
     for e in range(len(states)):
@@ -72,49 +72,49 @@ def predict(problem: Problem, states: Any, weights: Any, a: int, room: Room) -> 
             s = problem.successors[states[e], a, k]
             p = weights[e] * problem.probabilities[states[e], a, k]
             if p > 0.0 and not problem.terminal[s]:
-                if room.mass[s] == 0.0:
-                    room.reached[count] = s
+                if workspace.mass[s] == 0.0:
+                    workspace.reached[count] = s
                     count += 1
-                room.mass[s] += p
-    room.work[0] += len(states) * problem.successors.shape[2]
+                workspace.mass[s] += p
+    workspace.work[0] += len(states) * problem.successors.shape[2]
     return count
 
 
-@apart
-def choose_plans(problem: Problem, plans: Plans, a: int, count: int, room: Room) -> float:
-    """The plan to `follow` after each observation, and what they are worth together; takes the `count` states out of `mass`."""
+@noinline
+def choose_plans(problem: FiniteModel, plans: AlphaVectors, a: int, count: int, workspace: Workspace) -> float:
+    """The plan to `follow` after each observation, and their value together; takes the `count` states out of `mass`."""
     number = plans.count[0]
-    for o in range(len(room.possible)):
-        room.possible[o] = False
+    for o in range(len(workspace.possible)):
+        workspace.possible[o] = False
     for e in range(count):
-        s = room.reached[e]
+        s = workspace.reached[e]
         row = plans.values[s]
-        for o in range(len(room.possible)):
-            w = room.mass[s] * problem.chances[s, a, o]
+        for o in range(len(workspace.possible)):
+            w = workspace.mass[s] * problem.likelihoods[s, a, o]
             if w > 0.0:
-                sums = room.sums[o]
-                if room.possible[o]:
+                sums = workspace.sums[o]
+                if workspace.possible[o]:
                     for k in range(number):
                         sums[k] += w * row[k]
                 else:
                     for k in range(number):
                         sums[k] = w * row[k]
-                    room.possible[o] = True
-                room.work[0] += number
-        room.mass[s] = 0.0
+                    workspace.possible[o] = True
+                workspace.work[0] += number
+        workspace.mass[s] = 0.0
     total = 0.0
-    for o in range(len(room.possible)):
-        room.follow[a, o] = room.usual[a, o]
-        if room.possible[o]:
-            best = largest(room.sums[o], number)
-            room.follow[a, o] = best
-            total += room.sums[o, best]
-    room.work[0] += count * len(room.possible)
+    for o in range(len(workspace.possible)):
+        workspace.follow[a, o] = workspace.usual[a, o]
+        if workspace.possible[o]:
+            best = largest(workspace.sums[o], number)
+            workspace.follow[a, o] = best
+            total += workspace.sums[o, best]
+    workspace.work[0] += count * len(workspace.possible)
     return total
 
 
-@apart
-def back_up(problem: Problem, plans: Plans, states: Any, weights: Any, room: Room) -> int:
+@noinline
+def backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
     """The best plan at a belief, or for several together, into `vector`; its first action, -1 where none is legal."""
     best, most = -1, -math.inf
     for a in range(problem.rewards.shape[1]):
@@ -122,39 +122,39 @@ def back_up(problem: Problem, plans: Plans, states: Any, weights: Any, room: Roo
             value = 0.0
             for e in range(len(states)):
                 value += weights[e] * problem.rewards[states[e], a]
-            count = predict(problem, states, weights, a, room)
-            value += problem.discount[0] * choose_plans(problem, plans, a, count, room)
+            count = predict(problem, states, weights, a, workspace)
+            value += problem.discount[0] * choose_plans(problem, plans, a, count, workspace)
             if value > most:
                 best, most = a, value
     if best >= 0:
-        make_vector(problem, plans, best, room)
+        make_vector(problem, plans, best, workspace)
     return best
 
 
-@apart
-def make_vector(problem: Problem, plans: Plans, a: int, room: Room) -> None:
+@noinline
+def make_vector(problem: FiniteModel, plans: AlphaVectors, a: int, workspace: Workspace) -> None:
     """The value in every state of an action and then the plans to `follow`."""
-    for s in range(len(room.after)):
-        room.after[s] = 0.0
-        for o in range(len(room.possible)):
-            chance = problem.chances[s, a, o]
-            if chance > 0.0 and room.after[s] > ILLEGAL:
-                value = plans.values[s, room.follow[a, o]]
-                room.after[s] = room.after[s] + chance * value if value > ILLEGAL else ILLEGAL
-    for s in range(len(room.vector)):
+    for s in range(len(workspace.after)):
+        workspace.after[s] = 0.0
+        for o in range(len(workspace.possible)):
+            likelihood = problem.likelihoods[s, a, o]
+            if likelihood > 0.0 and workspace.after[s] > ILLEGAL:
+                value = plans.values[s, workspace.follow[a, o]]
+                workspace.after[s] = workspace.after[s] + likelihood * value if value > ILLEGAL else ILLEGAL
+    for s in range(len(workspace.vector)):
         value = 0.0
         if not problem.terminal[s]:
             value = problem.rewards[s, a] if problem.legal[s, a] else ILLEGAL
             for k in range(problem.successors.shape[2]):
                 p = problem.probabilities[s, a, k]
                 if p > 0.0 and value > ILLEGAL:
-                    after = room.after[problem.successors[s, a, k]]
+                    after = workspace.after[problem.successors[s, a, k]]
                     value = value + problem.discount[0] * p * after if after > ILLEGAL else ILLEGAL
-        room.vector[s] = value
-    room.work[0] += len(room.vector) * (problem.successors.shape[2] + len(room.possible))
+        workspace.vector[s] = value
+    workspace.work[0] += len(workspace.vector) * (problem.successors.shape[2] + len(workspace.possible))
 
 
-def is_legal(problem: Problem, states: Any, a: int) -> bool:
+def is_legal(problem: FiniteModel, states: Any, a: int) -> bool:
     """Whether every state allows the action."""
     for e in range(len(states)):  # noqa: SIM110
         if not problem.legal[states[e], a]:
@@ -162,16 +162,16 @@ def is_legal(problem: Problem, states: Any, a: int) -> bool:
     return True
 
 
-def best_plan(plans: Plans, states: Any, weights: Any, room: Room) -> int:
+def best_plan(plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
     """The plan that is worth most at a belief; what each is worth is left in sums[0]."""
-    number, sums = plans.count[0], room.sums[0]
+    number, sums = plans.count[0], workspace.sums[0]
     for k in range(number):
         sums[k] = 0.0
     for e in range(len(states)):
         row = plans.values[states[e]]
         for k in range(number):
             sums[k] += weights[e] * row[k]
-    room.work[0] += len(states) * number
+    workspace.work[0] += len(states) * number
     return largest(sums, number)
 
 
@@ -183,7 +183,7 @@ def largest(values: Any, number: int) -> int:
     return best
 
 
-def worth(vector: Any, states: Any, weights: Any) -> float:
+def expected_value(vector: Any, states: Any, weights: Any) -> float:
     """The value of a plan at a belief."""
     total = 0.0
     for e in range(len(states)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.rng import stream
 
 MOST_BYTES = 1 << 30
@@ -49,7 +49,7 @@ def enumerate_model(model: Any) -> Enumeration:
     widest, total = _widest(model, size)
     if abs(total - 1.0) > 1e-9:
         problem = f"has probabilities that sum to {total:.9g} in some state, not 1"
-        raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "successor"))
+        raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "successor"))
     if size * actions * (16 * widest + 17) > MOST_BYTES:
         problem = f"{type(model).__name__} has {size} states, {actions} actions and up to {widest} successors: too many to write out"
         raise OptionError(problem, "give it `value_bounds` or `action_bounds`, and choose bounds that need no enumeration.")
@@ -65,7 +65,7 @@ def enumerate_model(model: Any) -> Enumeration:
     return Enumeration(successors, probabilities, rewards, legal, terminal, exact)
 
 
-def observation_chances(model: Any, table: Enumeration) -> np.ndarray | None:
+def observation_probabilities(model: Any, table: Enumeration) -> np.ndarray | None:
     """p(o | s2, a) [S, A, O] of observations met in every state arrived in; None where there are more than 64, or not whole numbers.
 
     Rare ones may be missing, so that a row sums to less than 1.
@@ -79,13 +79,13 @@ def observation_chances(model: Any, table: Enumeration) -> np.ndarray | None:
     count = _meet_observations(model, table.terminal, seen, row, _OBSERVATION_DRAWS, stream(0, "observations"))
     if count < 0:
         return None
-    chances = np.zeros((size, actions, count))
-    _weigh_observations(model, table.terminal, seen, chances)
-    worst = chances.sum(axis=2).max()
+    likelihoods = np.zeros((size, actions, count))
+    _weigh_observations(model, table.terminal, seen, likelihoods)
+    worst = likelihoods.sum(axis=2).max()
     if worst > 1.0 + 1e-9:
         problem = f"gives observations of one state probabilities that sum to {worst:.9g}"
-        raise ModelError(problem, "run airoas.check(model) to see where.", where=place(model, "obs_logpdf"))
-    return chances
+        raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "obs_logpdf"))
+    return likelihoods
 
 
 @kernel
@@ -183,10 +183,10 @@ def _meet_observations(model: Any, terminal: Any, seen: Any, row: Any, draws: in
 
 
 @kernel
-def _weigh_observations(model: Any, terminal: Any, seen: Any, chances: Any) -> None:
+def _weigh_observations(model: Any, terminal: Any, seen: Any, likelihoods: Any) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         if not terminal[i]:
-            for a in range(chances.shape[1]):
-                for j in range(chances.shape[2]):
-                    chances[i, a, j] = np.exp(model.obs_logpdf(model.read_observation(seen, j), s, a))
+            for a in range(likelihoods.shape[1]):
+                for j in range(likelihoods.shape[2]):
+                    likelihoods[i, a, j] = np.exp(model.obs_logpdf(model.read_observation(seen, j), s, a))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.finite.enumeration import Enumeration, enumerate_model, observation_chances
+from airoas.bounds.finite.enumeration import Enumeration, enumerate_model, observation_probabilities
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 
@@ -40,13 +40,13 @@ def fib_q_values(model: Any, tolerance: float = 1e-9, table: Enumeration | None 
     was never met counts as one that shows the state, which keeps the bound.
     """
     table = table or enumerate_model(model)
-    chances = observation_chances(model, table)
-    if chances is None:
+    likelihoods = observation_probabilities(model, table)
+    if likelihoods is None:
         problem = f"the fast informed bound of {type(model).__name__} needs few observations, all of whole numbers"
         raise OptionError(problem, 'choose upper="qmdp".')
     discount = checked_discount(model)
     q = mdp_q_values(model, tolerance, table)
-    _iterate_informed(*table[:5], chances, discount, tolerance * (1.0 - discount) / discount, q)
+    _iterate_informed(*table[:5], likelihoods, discount, tolerance * (1.0 - discount) / discount, q)
     return q
 
 
@@ -103,7 +103,7 @@ def _iterate_values(
 
 @kernel
 def _iterate_informed(
-    successors: Any, probabilities: Any, rewards: Any, legal: Any, terminal: Any, chances: Any, discount: float, small: float, q: Any
+    successors: Any, probabilities: Any, rewards: Any, legal: Any, terminal: Any, likelihoods: Any, discount: float, small: float, q: Any
 ) -> None:
     """Sweep in place until no value falls by more than `small`."""
     actions = rewards.shape[1]
@@ -117,10 +117,10 @@ def _iterate_informed(
                 if not legal[i, a]:
                     continue
                 value = rewards[i, a]
-                for o in range(chances.shape[2]):
+                for o in range(likelihoods.shape[2]):
                     possible = False
                     for k in range(successors.shape[2]):
-                        possible = possible or (probabilities[i, a, k] > 0.0 and chances[successors[i, a, k], a, o] > 0.0)
+                        possible = possible or (probabilities[i, a, k] > 0.0 and likelihoods[successors[i, a, k], a, o] > 0.0)
                     if not possible:
                         continue
                     best = -np.inf
@@ -128,7 +128,7 @@ def _iterate_informed(
                         total = 0.0
                         for k in range(successors.shape[2]):
                             j = successors[i, a, k]
-                            p = probabilities[i, a, k] * chances[j, a, o]
+                            p = probabilities[i, a, k] * likelihoods[j, a, o]
                             if p > 0.0:
                                 total += p * q[j, b]
                         best = max(best, total)
@@ -137,8 +137,8 @@ def _iterate_informed(
                     j = successors[i, a, k]
                     if probabilities[i, a, k] > 0.0 and not terminal[j]:
                         left = 1.0
-                        for o in range(chances.shape[2]):
-                            left -= chances[j, a, o]
+                        for o in range(likelihoods.shape[2]):
+                            left -= likelihoods[j, a, o]
                         if left > 1e-12:
                             best = -np.inf
                             for b in range(actions):

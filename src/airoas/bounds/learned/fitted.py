@@ -22,7 +22,7 @@ _LONGEST = 20  # steps of the first action of a plan
 _WORK = 60_000_000  # steps looked up for plans
 
 
-class Stepped(Record):
+class GridSteps(Record):
     """What every action did at every point, in D draws."""
 
     rewards: Any
@@ -37,48 +37,48 @@ class Stepped(Record):
     """[3] how far apart neighbours on the axes are in a table."""
 
 
-def step_grid(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> Stepped:
+def step_grid(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> GridSteps:
     """Every point of the grid stepped with every action. visited [n, dim]: states on walks."""
     points, n = int(np.prod(grid.size) * np.prod(grid.count)), draws(model, visited)
-    stepped = Stepped(
+    stepped = GridSteps(
         rewards=np.zeros((points, model.n_actions)),
         blocked=np.zeros((points, model.n_actions), dtype=np.bool_),
         rows=np.zeros((points, model.n_actions, n), dtype=np.int64),
         beyond=np.zeros((points, model.n_actions, n, MOST_AXES)),
         strides=np.array([grid.size[1] * grid.size[2], grid.size[2], 1], dtype=np.int64),
     )
-    tell(f"stepping {points} grid points")
+    progress(f"stepping {points} grid points")
     states = np.repeat(visited[len(visited) // 2 :][:1], points, axis=0)  # one of them, for the components that never vary
-    alive, room = np.ones(points, np.bool_), (np.zeros_like(states), np.zeros(points), np.zeros(points, np.bool_))
+    alive, workspace = np.ones(points, np.bool_), (np.zeros_like(states), np.zeros(points), np.zeros(points, np.bool_))
     _set_points(grid, states)
     batch(model).inspect(states, alive, np.zeros(0, np.bool_))
     actions = np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
-    _step_all(batch(model).simulator, grid, states, alive, actions, stepped, stream(0, "grid").bits(62), np.arange(points), *room)
+    _step_all(batch(model).simulator, grid, states, alive, actions, stepped, stream(0, "grid").bits(62), np.arange(points), *workspace)
     return stepped
 
 
-def _small(stepped: Stepped) -> float:
+def _small(stepped: GridSteps) -> float:
     return 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
 
 
-def estimate_values(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate_values(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """On the grid: `q` [points, A] of the fully observable problem."""
-    stepped = step_grid(model, grid, visited, tell)
-    tell("iterating values")
+    stepped = step_grid(model, grid, visited, progress)
+    progress("iterating values")
     q = np.zeros(stepped.rewards.shape)
     _iterate(stepped, model.discount, _small(stepped), np.zeros(len(q)), q)
     return {"q": np.where(stepped.blocked, ILLEGAL, q)}
 
 
-def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """On the grid: `plans` [points, K] with their `first` actions; `visited` are the states to judge them by."""
-    stepped = step_grid(model, grid, visited, tell)
-    tell("iterating plans")
+    stepped = step_grid(model, grid, visited, progress)
+    progress("iterating plans")
     plans, first = _plans(model, grid, visited, stepped, _small(stepped))
     return {"plans": plans, "first": np.array(first)}
 
 
-def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
+def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: GridSteps, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """The values [points, K] of the plans that together are worth most in the states visited, and their first actions."""
     points, discount = len(stepped.rewards), model.discount
     always = [a for a in range(model.n_actions) if not stepped.blocked[:, a].any()]
@@ -88,9 +88,9 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
     alive = np.ones(len(some), np.bool_)
 
     def value_at(values: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(some), 1))
-        interpolation(grid, values[:, None])(some, alive, found, 0)
-        return found[:, 0]
+        result = np.zeros((len(some), 1))
+        interpolation(grid, values[:, None])(some, alive, result, 0)
+        return result[:, 0]
 
     def after(a: int, times: int, values: np.ndarray) -> np.ndarray:
         """The values of `a` so many times and then what has these values."""
@@ -103,29 +103,31 @@ def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: Stepped, small:
     for a in always:
         _repeat(stepped, a, discount, small, repeated[a])
     candidates = [(a, 0, a) for a in always]
-    worths = [value_at(repeated[a]) for a in always]
-    last = sorted(always, key=lambda b: -float(np.maximum(worths[always.index(b)], 0.0).sum()))  # what pays somewhere comes last in a plan
+    plan_values = [value_at(repeated[a]) for a in always]
+    last = sorted(
+        always, key=lambda b: -float(np.maximum(plan_values[always.index(b)], 0.0).sum())
+    )  # what pays somewhere comes last in a plan
     pairs = [(a, b) for b in last for a in always if a != b][: max(1, _WORK // (_LONGEST * stepped.rows[:, 0].size))]
     for a, b in pairs:
         values = repeated[b]
         for times in range(1, _LONGEST + 1):
             values = after(a, 1, values)
             candidates.append((a, times, b))
-            worths.append(value_at(values))
-    chosen = [candidates[k] for k in best_together(np.array(worths))]
+            plan_values.append(value_at(values))
+    chosen = [candidates[k] for k in best_set(np.array(plan_values))]
     return np.stack([after(a, times, repeated[b]) for a, times, b in chosen], axis=1), tuple(a for a, _, _ in chosen)
 
 
-def best_together(worths: np.ndarray) -> list[int]:
+def best_set(plan_values: np.ndarray) -> list[int]:
     """Rows of [candidates, states], the best one first, then whichever raises the sum of the maxima most."""
-    chosen = [int(worths.sum(axis=1).argmax())]
-    best = worths[chosen[0]]
-    while len(chosen) < min(MOST_PLANS, len(worths)):
-        gains = np.maximum(worths, best).sum(axis=1) - best.sum()
+    chosen = [int(plan_values.sum(axis=1).argmax())]
+    best = plan_values[chosen[0]]
+    while len(chosen) < min(MOST_PLANS, len(plan_values)):
+        gains = np.maximum(plan_values, best).sum(axis=1) - best.sum()
         if gains.max() <= 1e-3 * (1e-12 + abs(best).sum()):
             break
         chosen.append(int(gains.argmax()))
-        best = np.maximum(best, worths[chosen[-1]])
+        best = np.maximum(best, plan_values[chosen[-1]])
     return chosen
 
 
@@ -142,7 +144,7 @@ def _step_all(
     states: Any,
     alive: Any,
     actions: Any,
-    stepped: Stepped,
+    stepped: GridSteps,
     seed: int,
     numbers: Any,
     after: Any,
@@ -170,7 +172,7 @@ def _step_all(
                     stepped.beyond[point, a, d, 2] = h
 
 
-def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -> float:
+def _ahead(stepped: GridSteps, discount: float, values: Any, point: int, a: int) -> float:
     """The mean reward, and the discounted values where the action leads."""
     total = 0.0
     n = stepped.rows.shape[2]
@@ -182,16 +184,16 @@ def _ahead(stepped: Stepped, discount: float, values: Any, point: int, a: int) -
         for corner in range(8):
             weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
             if weight > 0.0:
-                here = row
+                corner = row
                 for k in range(3):
                     if corner >> k & 1:
-                        here += stepped.strides[k]
-                total += weight * values[here]
+                        corner += stepped.strides[k]
+                total += weight * values[corner]
     return float(stepped.rewards[point, a] + discount * total / n)
 
 
 @kernel
-def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: Any) -> None:
+def _iterate(stepped: GridSteps, discount: float, small: float, values: Any, q: Any) -> None:
     """Sweep Q [points, A] in place, forth and back in turn, until the values change by less than `small`, 1000 times at most."""
     for turn in range(1000):
         change = 0.0
@@ -209,7 +211,7 @@ def _iterate(stepped: Stepped, discount: float, small: float, values: Any, q: An
 
 
 @kernel
-def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any) -> None:
+def _repeat(stepped: GridSteps, a: int, discount: float, small: float, values: Any) -> None:
     """Sweep [points] in place, the value of repeating a."""
     for _ in range(1000):
         change = 0.0
@@ -222,6 +224,6 @@ def _repeat(stepped: Stepped, a: int, discount: float, small: float, values: Any
 
 
 @kernel
-def _once(stepped: Stepped, a: int, discount: float, values: Any, found: Any) -> None:
+def _once(stepped: GridSteps, a: int, discount: float, values: Any, result: Any) -> None:
     for point in range(len(values)):
-        found[point] = _ahead(stepped, discount, values, point, a)
+        result[point] = _ahead(stepped, discount, values, point, a)

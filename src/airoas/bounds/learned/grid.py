@@ -63,8 +63,8 @@ def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
     blocks = int(np.prod(count[whole], dtype=np.float64)) if whole else 1
     if len(floats) > MOST_AXES:
         return None
-    room = min(_STEPS / (model.n_actions * draws(model, visited)), _NUMBERS / (model.n_actions + MOST_PLANS)) / blocks
-    sizes = _sizes((high - low)[floats], typical_steps(model, visited)[floats], room)
+    budget = min(_STEPS / (model.n_actions * draws(model, visited)), _NUMBERS / (model.n_actions + MOST_PLANS)) / blocks
+    sizes = _sizes((high - low)[floats], typical_steps(model, visited)[floats], budget)
     if sizes is None:
         return None
     padding = [0] * (MOST_AXES - len(floats))
@@ -83,15 +83,15 @@ def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
     return grid, visited
 
 
-def _sizes(lengths: np.ndarray, steps: np.ndarray, room: float) -> list[int] | None:
+def _sizes(lengths: np.ndarray, steps: np.ndarray, budget: float) -> list[int] | None:
     """How many points along each axis: as many to a step on all of them, as far as there is room; None where that is too coarse."""
-    if room < 1.0:
+    if budget < 1.0:
         return None
     needed = np.maximum(2.0, lengths / np.where(steps > 0.0, steps, lengths))  # points at one to a step
     fine = _FINE
     while fine > 0.25:
         sizes = np.clip(np.ceil(fine * needed) + 1, 11, _MOST_POINTS)
-        if sizes.prod(dtype=np.float64) <= room:
+        if sizes.prod(dtype=np.float64) <= budget:
             return [int(size) for size in sizes]
         fine *= 0.95
     return None
@@ -153,15 +153,15 @@ def _interpolate(data: Values, states: Any, alive: Any, out: Any, at: int) -> No
         for corner in range(8):
             weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
             if weight > 0.0:
-                here = row
+                corner = row
                 if corner & 1:
-                    here += grid.size[1] * grid.size[2]
+                    corner += grid.size[1] * grid.size[2]
                 if corner & 2:
-                    here += grid.size[2]
+                    corner += grid.size[2]
                 if corner & 4:
-                    here += 1
+                    corner += 1
                 for column in range(width):
-                    out[i, at + column] += weight * values[here, column]
+                    out[i, at + column] += weight * values[corner, column]
 
 
 def interpolation(grid: Grid, values: np.ndarray) -> Bound:

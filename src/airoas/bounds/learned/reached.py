@@ -108,14 +108,14 @@ def reach(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, i
     return states[:count], successors[:count], rewards[:count], slots, unknown
 
 
-def estimate(model: Any, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """`states` and Q, `values` [S + 1, A], with the `slots` that find them; nothing where there are too many states."""
-    tell("looking for the states that simulation reaches")
-    found = reach(model)
-    if found is None:
+    progress("looking for the states that simulation reaches")
+    result = reach(model)
+    if result is None:
         return {}
-    states, successors, rewards, slots, unknown = found
-    tell(f"values of {len(states)} states")
+    states, successors, rewards, slots, unknown = result
+    progress(f"values of {len(states)} states")
     q, values = np.zeros(rewards.shape), np.zeros(len(states) + 1)
     legal = rewards > 0.5 * ILLEGAL
     small = 1e-4 * max(1e-12, float(np.abs(rewards[legal]).max(initial=0.0)))

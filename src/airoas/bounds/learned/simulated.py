@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.fitted import best_together
+from airoas.bounds.learned.fitted import best_set
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup
 from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import horizon, walk
 from airoas.bounds.sides import ILLEGAL, Side
-from airoas.compiler.kernels import Bound, Record, kernel, mode
+from airoas.compiler.kernels import Bound, Record, current_mode, kernel
 from airoas.modelling.batch import Simulator, batch
 from airoas.rng import hash_key, stream
 
@@ -38,14 +38,14 @@ _MOST_PLANS = 8
 _WORK = 6_000_000  # simulated steps of plans, when choosing and when learning
 
 
-def estimate(model: Any, tell: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Forests of the values of plans, "plans ..", with their `first` actions, and of the fully observable problem, "values .."."""
-    tell("looking where random actions lead")
+    progress("looking where random actions lead")
     states = sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions))
-    tell("simulating plans")
+    progress("simulating plans")
     plans = _choose(model, states)
     below = _learn_returns(model, states, plans)
-    tell("values of the fully observable problem")
+    progress("values of the fully observable problem")
     above = _learn_values(model, states)
     return {
         "first": np.array([a if times else b for a, times, b in plans]),
@@ -80,19 +80,19 @@ def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
     wanted = min(most, max(_FEWEST, most // _thrift()))
     keep = _KEPT / horizon(model)
     walks = math.ceil(wanted / max(1.0, _KEPT))
-    found = walk(model, walks, 4, min(1.0, keep), stream(0, key))
-    return found[np.linspace(0, len(found) - 1, min(wanted, len(found))).astype(np.int64)] if len(found) else found
+    visited = walk(model, walks, 4, min(1.0, keep), stream(0, key))
+    return visited[np.linspace(0, len(visited) - 1, min(wanted, len(visited))).astype(np.int64)] if len(visited) else visited
 
 
 def _thrift() -> int:
     """By how much less is simulated where that is slow. (A model that compiles is learned from compiled; see `store.learned`.)"""
-    return 100 if mode() == "interpreted" else 1
+    return 100 if current_mode() == "interpreted" else 1
 
 
 # --- the fully observable problem ---
 
 
-class Stepped(Record):
+class SampledSteps(Record):
     """What every action did in every state, in D draws."""
 
     rewards: Any
@@ -106,9 +106,11 @@ class Stepped(Record):
 def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
-    stepped = Stepped(rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_))
-    room = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
-    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *room)
+    stepped = SampledSteps(
+        rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_)
+    )
+    workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
+    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
     small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
     values = np.zeros((n, 1))
     _backup(stepped, model.discount, np.zeros((1, 1)), np.zeros((n * actions * d, 1), np.int64), values)
@@ -123,10 +125,10 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
                 break
     most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
-    found, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
+    estimates, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
     earned = follow_greedily(model, lookup(forest), tested)
-    lookup(forest)(tested, alive, found, 0)
-    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - found[:, 0]) ** 2)))
+    lookup(forest)(tested, alive, estimates, 0)
+    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2)))
 
 
 def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
@@ -208,7 +210,7 @@ def _step_all(
     states: Any,
     alive: Any,
     actions: Any,
-    stepped: Stepped,
+    stepped: SampledSteps,
     seed: int,
     numbers: Any,
     after: Any,
@@ -233,7 +235,7 @@ def _step_all(
 
 
 @kernel
-def _backup(stepped: Stepped, discount: float, leaf_values: Any, leaves: Any, values: Any) -> float:
+def _backup(stepped: SampledSteps, discount: float, leaf_values: Any, leaves: Any, values: Any) -> float:
     """values [n, 1] = max_a of the reward and the discounted values of the leaves after it; the largest change."""
     n, actions, draws = stepped.ended.shape
     change = 0.0
@@ -264,13 +266,13 @@ def _choose(model: Any, states: np.ndarray) -> list[Plan]:
     repeated = [(a, 0, a) for a in range(model.n_actions)]
     if not len(some):
         return repeated[:1]
-    worths = _returns(model, some, repeated, stream(0, "repeated"))
-    last = sorted(range(model.n_actions), key=lambda b: -float(np.maximum(worths[:, b], 0.0).sum()))  # what pays somewhere comes last
+    plan_values = _returns(model, some, repeated, stream(0, "repeated"))
+    last = sorted(range(model.n_actions), key=lambda b: -float(np.maximum(plan_values[:, b], 0.0).sum()))  # what pays somewhere comes last
     pairs = [(a, times, b) for b in last for a in range(model.n_actions) if a != b for times in _TIMES]
     pairs = pairs[: max(1, _WORK // _thrift() // (len(some) * _steps(model)))]
     candidates = repeated + pairs
-    worths = np.hstack((worths, _returns(model, some, pairs, stream(0, "pairs"))))
-    return [candidates[k] for k in best_together(worths.T)[:_MOST_PLANS]]
+    plan_values = np.hstack((plan_values, _returns(model, some, pairs, stream(0, "pairs"))))
+    return [candidates[k] for k in best_set(plan_values.T)[:_MOST_PLANS]]
 
 
 def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[str, np.ndarray]:
@@ -286,10 +288,10 @@ def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[st
         own = np.zeros((len(states), TREES), np.int64)
         find_leaves(forest, states, own)
         learn(forest, own, returns, np.zeros(len(forest.cut)))
-        found = np.zeros_like(half)
-        lookup(forest)(tested, np.ones(len(tested), np.bool_), found, 0)
+        estimates = np.zeros_like(half)
+        lookup(forest)(tested, np.ones(len(tested), np.bool_), estimates, 0)
         # squares over two sets of runs: what chance adds to each is not the forest's error
-        grown.append((np.array([_mean(column) for column in ((found - half) * (found - other)).T]), forest))
+        grown.append((np.array([_mean(column) for column in ((estimates - half) * (estimates - other)).T]), forest))
     errors, forest = min(grown, key=lambda pair: float(pair[0].sum()))
     return _shifted(forest, -np.sqrt(np.maximum(0.0, errors)))
 
@@ -311,10 +313,10 @@ def _steps(model: Any) -> int:
 def _returns(model: Any, states: np.ndarray, plans: list[Plan], rng: Any) -> np.ndarray:
     """[n, K] what each plan earned from each state, in one run."""
     n, width, functions = len(states), states.shape[1], batch(model)
-    found, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
+    returns, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
     rows, flags = (np.zeros((n, width)), np.zeros((n, 1))), (np.zeros(n, np.bool_), np.zeros(n, np.bool_))
-    _run_plans(functions.simulator, states, table, _steps(model), found, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
-    return found
+    _run_plans(functions.simulator, states, table, _steps(model), returns, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
+    return returns
 
 
 @kernel
@@ -323,9 +325,9 @@ def _run_plans(
     states: Any,
     plans: Any,
     steps: int,
-    found: Any,
+    returns: Any,
     seed: int,
-    here: Any,
+    current: Any,
     actions: Any,
     alive: Any,
     allowed: Any,
@@ -337,7 +339,7 @@ def _run_plans(
         for i in range(len(states)):
             alive[i] = True
             for c in range(states.shape[1]):
-                here[i, c] = states[i, c]
+                current[i, c] = states[i, c]
         factor = 1.0
         for t in range(steps):
             a = plans[k, 0] if t < plans[k, 1] else plans[k, 2]
@@ -346,11 +348,11 @@ def _run_plans(
                 allowed[i] = alive[i] and a == POLICY
                 actions[i, 0] = a
             if a != POLICY:
-                simulator.permits(here, alive, actions, allowed)
+                simulator.permits(current, alive, actions, allowed)
                 for i in range(len(states)):
                     allowed[i] = alive[i] and not allowed[i]  # for a moment: which are not
-            simulator.default_actions(here, allowed, key, numbers, actions)
-            simulator.step(here, alive, actions, key, numbers, here, rewards, alive)
+            simulator.default_actions(current, allowed, key, numbers, actions)
+            simulator.step(current, alive, actions, key, numbers, current, rewards, alive)
             for i in range(len(states)):
-                found[i, k] += factor * rewards[i]
+                returns[i, k] += factor * rewards[i]
             factor *= simulator.discount

@@ -29,8 +29,8 @@ def walk(model: Any, walks: int, longest: int, keep: float, rng: Rng) -> np.ndar
     functions.initial(states, alive, rng.bits(62))
     kept = np.zeros((walks * steps if keep == 1.0 else walks * (2 + int(1.5 * keep * steps)), width))
     rows, flags = (np.zeros((walks, width)), np.zeros((walks, 1))), (np.zeros(walks, np.bool_), np.zeros(walks, np.bool_))
-    room = *rows, np.zeros(walks), *flags, np.arange(walks), np.zeros(walks, np.int64)
-    return kept[: _walk(functions.simulator, states, alive, steps, longest, keep, kept, rng.bits(62), *room)]
+    workspace = *rows, np.zeros(walks), *flags, np.arange(walks), np.zeros(walks, np.int64)
+    return kept[: _walk(functions.simulator, states, alive, steps, longest, keep, kept, rng.bits(62), *workspace)]
 
 
 @kernel
@@ -79,13 +79,13 @@ def is_random(model: Any, states: np.ndarray) -> bool:
     n, functions = len(some), batch(model)
     alive, allowed, arrived = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for a in range(model.n_actions):
-        action, found = model.row("action", a), []
+        action, result = model.row("action", a), []
         functions.permits(some, alive, action, allowed)
         for draw in range(2):
             after, rewards = some.copy(), np.zeros(n)
             functions.step(some, allowed, action, draw, np.arange(n), after, rewards, arrived)
-            found.append((after, rewards))
-        if any(not np.array_equal(first, second) for first, second in zip(*found, strict=True)):
+            result.append((after, rewards))
+        if any(not np.array_equal(first, second) for first, second in zip(*result, strict=True)):
             return True
     return False
 

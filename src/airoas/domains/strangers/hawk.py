@@ -26,7 +26,7 @@ class State(NamedTuple):
     """Of the hare."""
 
 
-class Sight(NamedTuple):
+class Reading(NamedTuple):
     """Where the hare is from the hawk; all zero where it is not seen."""
 
     seen: int
@@ -61,20 +61,20 @@ class Hawk(NamedTuple):
         s2 = State(min(FIELD, max(0.0, x)), min(FIELD, max(0.0, y)), high, hare_x, hare_y, heading)
         return s2, -0.3 if high else 3.0 if distance(s2) < NEAR else 0.0
 
-    def observe(self, s: State, a: int, rng: Rng) -> Sight:
-        if rng.uniform() >= chance_seen(s):
-            return Sight(0, 0.0, 0.0)
+    def observe(self, s: State, a: int, rng: Rng) -> Reading:
+        if rng.uniform() >= detection_probability(s):
+            return Reading(0, 0.0, 0.0)
         sd = blur(s)
-        return Sight(1, s.hare_x - s.x + sd * rng.normal(), s.hare_y - s.y + sd * rng.normal())
+        return Reading(1, s.hare_x - s.x + sd * rng.normal(), s.hare_y - s.y + sd * rng.normal())
 
-    def obs_logpdf(self, o: Sight, s: State, a: int) -> float:
+    def obs_logpdf(self, o: Reading, s: State, a: int) -> float:
         if o.seen == 0:
-            return math.log(1.0 - chance_seen(s))
-        if chance_seen(s) == 0.0:
+            return math.log(1.0 - detection_probability(s))
+        if detection_probability(s) == 0.0:
             return -math.inf
         sd = blur(s)
         u, v = (o.dx - s.hare_x + s.x) / sd, (o.dy - s.hare_y + s.y) / sd
-        return math.log(chance_seen(s)) - 0.5 * (u * u + v * v) - 2.0 * math.log(sd) - _LOG_2PI
+        return math.log(detection_probability(s)) - 0.5 * (u * u + v * v) - 2.0 * math.log(sd) - _LOG_2PI
 
 
 def distance(s: State) -> float:
@@ -82,7 +82,7 @@ def distance(s: State) -> float:
     return math.sqrt(dx * dx + dy * dy)
 
 
-def chance_seen(s: State) -> float:
+def detection_probability(s: State) -> float:
     return (0.8 if distance(s) < 7.0 else 0.0) if s.high else (0.9 if distance(s) < 1.5 else 0.0)
 
 

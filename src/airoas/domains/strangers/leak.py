@@ -14,8 +14,8 @@ _LOG_SCALE = math.log(NOISE * math.sqrt(2.0 * math.pi))
 
 
 class State(NamedTuple):
-    crew: int
-    """The hatch where the crew is; hatch k stands in the middle of the stretch from k to k + 1."""
+    team: int
+    """The hatch where the team is; hatch k stands in the middle of the stretch from k to k + 1."""
     leak: float
     """Between 0 and 15."""
     loudness: float
@@ -42,11 +42,11 @@ class Leak(NamedTuple):
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
         hatch = a % HATCHES
-        way = 0.2 * abs(hatch - s.crew)
+        way = 0.2 * abs(hatch - s.team)
         if a < HATCHES:
             return State(hatch, s.leak, s.loudness, 0), -0.5 - way
-        found = math.floor(s.leak) == hatch
-        return State(hatch, s.leak, s.loudness, 1 if found else 0), (42.0 if found else -8.0) - way
+        result = math.floor(s.leak) == hatch
+        return State(hatch, s.leak, s.loudness, 1 if result else 0), (42.0 if result else -8.0) - way
 
     def observe(self, s: State, a: int, rng: Rng) -> Sound:
         return Sound(level(s, a) + NOISE * rng.normal())
@@ -61,4 +61,4 @@ class Leak(NamedTuple):
 
 def level(s: State, a: int) -> float:
     """What is heard at the hatch without noise; while digging nothing is."""
-    return s.loudness * math.exp(-abs(s.leak - s.crew - 0.5) / 3.0) if a < HATCHES else 0.0
+    return s.loudness * math.exp(-abs(s.leak - s.team - 0.5) / 3.0) if a < HATCHES else 0.0

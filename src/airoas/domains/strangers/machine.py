@@ -65,12 +65,12 @@ class Machine(NamedTuple):
     def obs_logpdf(self, o: Gauge, s: State, a: int) -> float:
         if a != GAUGED or o.says == NOTHING:
             return 0.0 if (o.says == NOTHING) == (a != GAUGED) else -math.inf
-        chance = (1.0 - RIGHT) / (PARTS + 1)
+        probability = (1.0 - RIGHT) / (PARTS + 1)
         if s.worn == 0:
-            chance += RIGHT if o.says == 0 else 0.0
+            probability += RIGHT if o.says == 0 else 0.0
         elif o.says > 0 and s.worn >> (o.says - 1) & 1:
-            chance += RIGHT / count(s.worn)
-        return math.log(chance)
+            probability += RIGHT / count(s.worn)
+        return math.log(probability)
 
 
 def count(worn: int) -> int:

@@ -17,7 +17,7 @@ LEGIBLE = 0.7
 
 
 class State(NamedTuple):
-    place: int
+    position: int
     """0 at the plan, 12 at the shafts."""
     ore: int
     """The shaft with ore, 1 .. 4."""
@@ -26,7 +26,7 @@ class State(NamedTuple):
 
 
 class Seen(NamedTuple):
-    place: int
+    position: int
     plan: int
     """The shaft that the plan seems to show; 0 where it was not read."""
 
@@ -42,29 +42,29 @@ class Mine(NamedTuple):
         return ("west", "east", "read", *(f"shaft-{k + 1}" for k in range(SHAFTS)))
 
     def legal(self, s: State, a: int) -> bool:
-        return a < READ or (s.place == 0 if a == READ else s.place == LENGTH)
+        return a < READ or (s.position == 0 if a == READ else s.position == LENGTH)
 
     def initial(self, rng: Rng) -> State:
         return State(LENGTH, 1 + rng.integer(SHAFTS), 0)
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if a >= SHAFT and s.place == LENGTH:
-            return State(s.place, s.ore, 1), 100.0 if a - SHAFT + 1 == s.ore else -60.0
-        place = s.place
+        if a >= SHAFT and s.position == LENGTH:
+            return State(s.position, s.ore, 1), 100.0 if a - SHAFT + 1 == s.ore else -60.0
+        position = s.position
         if a < READ and rng.uniform() >= SLIP:
-            place = max(0, place - 1) if a == WEST else min(LENGTH, place + 1)
-        return State(place, s.ore, 0), -0.5
+            position = max(0, position - 1) if a == WEST else min(LENGTH, position + 1)
+        return State(position, s.ore, 0), -0.5
 
     def observe(self, s: State, a: int, rng: Rng) -> Seen:
-        if a != READ or s.place > 0:
-            return Seen(s.place, 0)
+        if a != READ or s.position > 0:
+            return Seen(s.position, 0)
         if rng.uniform() < LEGIBLE:
-            return Seen(s.place, s.ore)
-        return Seen(s.place, 1 + (s.ore + rng.integer(SHAFTS - 1)) % SHAFTS)
+            return Seen(s.position, s.ore)
+        return Seen(s.position, 1 + (s.ore + rng.integer(SHAFTS - 1)) % SHAFTS)
 
     def obs_logpdf(self, o: Seen, s: State, a: int) -> float:
-        reads = a == READ and s.place == 0
-        if o.place != s.place or (o.plan > 0) != reads:
+        reads = a == READ and s.position == 0
+        if o.position != s.position or (o.plan > 0) != reads:
             return -math.inf
         if not reads:
             return 0.0

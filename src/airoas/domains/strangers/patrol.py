@@ -83,15 +83,15 @@ class Patrol(NamedTuple):
     def obs_logpdf(self, o: Sonar, s: State, a: int) -> float:
         total = 0.0
         for k in range(8):
-            here = k == sector(s)
+            present = k == sector(s)
             if a == PING:
-                if o[k] != (distance(s) + 1 if here else 0):
+                if o[k] != (distance(s) + 1 if present else 0):
                     return -math.inf
             else:
-                chance = heard(distance(s)) if here else FALSE_ALARM
+                probability = heard(distance(s)) if present else FALSE_ALARM
                 if o[k] > 1:
                     return -math.inf
-                total += math.log(chance if o[k] else 1.0 - chance)
+                total += math.log(probability if o[k] else 1.0 - probability)
         return total
 
     def is_terminal(self, s: State) -> bool:
@@ -120,7 +120,7 @@ def heard(distance: int) -> float:
 
 
 def _beam(s: State, a: int, k: int, rng: Rng) -> int:
-    here = k == sector(s)
+    present = k == sector(s)
     if a == PING:
-        return distance(s) + 1 if here else 0
-    return 1 if rng.uniform() < (heard(distance(s)) if here else FALSE_ALARM) else 0
+        return distance(s) + 1 if present else 0
+    return 1 if rng.uniform() < (heard(distance(s)) if present else FALSE_ALARM) else 0

@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class Seen(NamedTuple):
-    here: int
+    with_victim: int
     """Whether the victim is in the same room."""
     glow: int
     """Bit d: it seems to burn in the next room north, east, south or west, in the same where there is none; bit 4: in the same."""
@@ -98,15 +98,15 @@ class Rescue(NamedTuple):
         return Seen(1 if s.victim == s.room else 0, glow, answer)
 
     def obs_logpdf(self: Any, o: Seen, s: State, a: int) -> float:
-        if o.here != (1 if s.victim == s.room else 0) or (o.answer >= 0 and (a != CALL or s.victim == CARRIED)):
+        if o.with_victim != (1 if s.victim == s.room else 0) or (o.answer >= 0 and (a != CALL or s.victim == CARRIED)):
             return -math.inf
-        chance = 1.0
+        probability = 1.0
         if a == CALL and s.victim < ROOMS:
-            chance = ECHO / (FARTHEST + 1) if o.answer >= 0 else 1.0 - CLEAR - ECHO
-            chance += CLEAR if o.answer == far(s.room, s.victim) else 0.0
+            probability = ECHO / (FARTHEST + 1) if o.answer >= 0 else 1.0 - CLEAR - ECHO
+            probability += CLEAR if o.answer == far(s.room, s.victim) else 0.0
         for way in range(5):
-            chance *= 1.0 - SMOKE if o.glow >> way & 1 == burns(self.near, s, way) else SMOKE
-        return math.log(chance)
+            probability *= 1.0 - SMOKE if o.glow >> way & 1 == burns(self.near, s, way) else SMOKE
+        return math.log(probability)
 
     def is_terminal(self, s: State) -> bool:
         return s.over > 0

@@ -60,10 +60,10 @@ class _Adjusting:
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         action, t = self.actions[self.steps], self.steps
-        value, backup = self.known.values(belief, action, stream(self.seed, "control variate", t).bits(63))
+        value, action_value = self.known.values(belief, action, stream(self.seed, "control variate", t).bits(63))
         if t == 0:
             self.start = value
-        self.total += self.discount**t * (backup - value)
+        self.total += self.discount**t * (action_value - value)
         self.steps += 1
         return Decision(action, value)
 
@@ -126,7 +126,7 @@ def _adjusted_one_by_one(rows: list[Row]) -> Iterator[str]:
                     refusal = str(error)
             if refusal or known is None:
                 yield refusal
-            elif row.get("model") != model.content:
+            elif row.get("model") != model.fingerprint:
                 yield "the model has changed since they were run."
             else:
                 try:

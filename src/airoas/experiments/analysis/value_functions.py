@@ -9,7 +9,7 @@ import numpy as np
 from airoas.belief.filters import exact
 from airoas.belief.particles import Particles
 from airoas.bounds.find import find_bounds, find_plans
-from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_chances
+from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_probabilities
 from airoas.bounds.finite.point_based import QUICK
 from airoas.bounds.sides import Bounds
 from airoas.errors import OptionError
@@ -49,8 +49,8 @@ class StateValues:
     def values(self, belief: Particles, action: Any, seed: int) -> tuple[float, float]:
         states, weights = _live(self.model, belief)
         rewards, after, probabilities = self._step(states, weights, self.model.row("action", action), seed)
-        backup = _sum(weights, rewards) + float(self.model.discount) * _sum(probabilities, self._of_states(after))
-        return _sum(weights, self._of_states(states)), backup
+        action_value = _sum(weights, rewards) + float(self.model.discount) * _sum(probabilities, self._of_states(after))
+        return _sum(weights, self._of_states(states)), action_value
 
     def _of_states(self, states: np.ndarray) -> np.ndarray:
         """[n] V(s) of states that are not terminal."""
@@ -84,7 +84,7 @@ class StateValues:
         return rewards, after[arrived], weights[arrived]
 
 
-class AlphaVectors:
+class AlphaVectorValues:
     """V(b) = max_k sum_s b(s) alpha_k(s), with the alpha vectors of point-based value iteration."""
 
     name = "alpha vectors of point-based value iteration"
@@ -107,8 +107,8 @@ class AlphaVectors:
         arrived[table.terminal] = 0.0
         live = np.flatnonzero(arrived)
         best = ((arrived[live, None] * self.observations[live, action]).T @ self.alpha_vectors[live]).max(axis=1)
-        backup = mass[support] @ table.rewards[support, action] + self.model.discount * best.sum()
-        return float((mass[support] @ self.alpha_vectors[support]).max()), float(backup)
+        action_value = mass[support] @ table.rewards[support, action] + self.model.discount * best.sum()
+        return float((mass[support] @ self.alpha_vectors[support]).max()), float(action_value)
 
     def _vector(self, belief: Particles) -> np.ndarray:
         """[S] the belief, without what has ended."""
@@ -145,15 +145,15 @@ def value_function(model: Any) -> ValueFunction:
         return StateValues(model, None)
     if can_enumerate(model) and int(model.n_states()) * model.n_actions <= QUICK:
         table = enumerate_model(model)
-        observations = observation_chances(model, table)
-        if observations is not None and observations.size <= QUICK and _is_complete(table, observations):
-            return AlphaVectors(model, table, observations)
+        observations = observation_probabilities(model, table)
+        if observations is not None and observations.size <= QUICK and _observes_all(table, observations):
+            return AlphaVectorValues(model, table, observations)
     if can_enumerate(model) or model.has("action_bounds"):
         return StateValues(model, find_bounds(model, (0.0, "qmdp")))
     return StateValues(model, None)
 
 
-def _is_complete(table: Enumeration, observations: np.ndarray) -> bool:
+def _observes_all(table: Enumeration, observations: np.ndarray) -> bool:
     """Whether rewards are exact and no observation is missing: only then the backup of alpha vectors is a mean."""
     missing: np.ndarray = abs(1.0 - observations.sum(axis=2))[~table.terminal]
     return table.exact and bool(missing.max(initial=0.0) <= CERTAIN)

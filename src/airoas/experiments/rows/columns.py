@@ -108,6 +108,8 @@ def check_row(values: Values) -> Row:
     for name, value in values.items():
         if name in _ROW:
             _check(_ROW, name, value)
+    if "rescues" in values:
+        raise ValueError("it has `rescues` where `recoveries` belongs: a row of airoas 0.1, see docs/from-0.1.md")
     return cast(Row, values)
 
 

@@ -166,11 +166,11 @@ def rewrite(folder: Path, rows: Iterable[Row]) -> None:
     _put(folder, EPISODES, b"".join(_encoded(lines, row) for row in rows), PACKED)
 
 
-def _put(folder: Path, name: str, content: bytes, instead_of: str) -> None:
+def _put(folder: Path, name: str, raw: bytes, instead_of: str) -> None:
     """Write a file, as a whole or not at all, and only then delete the other."""
     part = folder / f"{name}.part"
     try:
-        part.write_bytes(content)
+        part.write_bytes(raw)
         part.replace(folder / name)
         (folder / instead_of).unlink(missing_ok=True)
     except OSError as error:

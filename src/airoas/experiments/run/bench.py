@@ -69,7 +69,7 @@ def missing(spec: Spec, rows: dict[str, Row], retry: bool = False) -> list[Task]
 def model_digest(episode: EpisodeSpec) -> str | None:
     """A digest of an episode's model; None where it fails before it has one."""
     try:
-        return str(find_domain(episode["domain"])(episode["seed"]).content)
+        return str(find_domain(episode["domain"])(episode["seed"]).fingerprint)
     except Exception:  # the episode says what is wrong
         return None
 
@@ -85,7 +85,7 @@ def _agree(spec: Spec, store: Store) -> None:
     finished = {key for key, row in store.rows.items() if "model" in row and "error" not in row}
     first = {cell.domain: (key, seed) for cell in spec.cells for key, seed in cell.ids.items() if key in finished}
     for domain, (key, seed) in first.items():
-        if find_domain(spec.locate(domain))(seed).content != store.rows[key]["model"]:
+        if find_domain(spec.locate(domain))(seed).fingerprint != store.rows[key]["model"]:
             raise OptionError(f"{domain} has changed since {store.folder} was begun", other)
     versions = {row["version"] for row in store.rows.values()} | {__version__}
     if len(versions) > 1:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from airoas import __version__, catalog
-from airoas.compiler.kernels import mode, running
+from airoas.compiler.kernels import current_mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
 from airoas.experiments.rows.types import Machine, Outcome, Row, Task, Times, episode_spec
@@ -30,7 +30,7 @@ def play(task: Task) -> Row:
     begun, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     outcome: Outcome
     with contextlib.ExitStack() as stack:
-        stack.enter_context(running(task.get("mode") or mode()))
+        stack.enter_context(running(task.get("mode") or current_mode()))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         try:
@@ -40,7 +40,7 @@ def play(task: Task) -> Row:
         except AiroasError as error:
             outcome = {"error": str(error)}
         except Exception as error:
-            if mode() != "compiled":
+            if current_mode() != "compiled":
                 raise  # whoever runs interpreted or with bounds checks wants to see where
             remedy = "Run it with --mode debug or --mode interpreted to see more."
             outcome = {"error": f"{type(error).__name__}: {error} ({_raised_at(error)}). {remedy}"}
@@ -81,7 +81,7 @@ def record(episode: Episode) -> Outcome:
     stats = [step.decision.stats for step in trace]
     last = trace[-1].reward if trace else 0.0
     return {
-        "model": episode.model.content,
+        "model": episode.model.fingerprint,
         "used_filter": episode.filter_name,
         "discounted_return": episode.discounted_return,
         "return": episode.return_,

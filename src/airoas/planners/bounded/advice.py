@@ -15,7 +15,7 @@ from airoas.rng import stream
 MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
 HYPOTHESES = 4
-_WORTH_KNOWING = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
+_LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
 ROUNDS = 3
 """Of rollouts, where the budget is a number of trials."""
 
@@ -40,18 +40,16 @@ class Advisor:
         self.learned = learned
         self.rollouts = Rollouts(model, policy_of(model, learned))
 
-    def advise(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int, deadline: float) -> Advice:
-        """The policy's action, or one that rollouts show to be better."""
+    def advise(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, searched: int, seed: int, deadline: float) -> Advice:
+        """The policy's action, or one that rollouts show to be better; `searched` is tried among them."""
         rollouts = self.rollouts
         action, promised, knowing = rollouts.act(states, weights, seed)
-        actions = np.flatnonzero(allowed)
         if not allowed[action]:
-            action = int(actions[0])
-        if len(actions) > MOST_TRIED:
-            actions = actions[np.argsort(-rollouts.q_values[actions], kind="stable")[:MOST_TRIED]]
-        candidates = [Candidate(int(a)) for a in {action, *actions.tolist()}]
+            action = int(np.flatnonzero(allowed)[0])
+        tried = rollouts.promising(states, weights, allowed, MOST_TRIED, seed)
+        candidates = [Candidate(a) for a in dict.fromkeys([action, searched, *tried])]
         hypotheses = np.zeros((0, states.shape[1]))
-        if knowing > _WORTH_KNOWING * max(1e-9, abs(promised)):
+        if knowing > _LEAST_GAIN * max(1e-9, abs(promised)):
             hypotheses = self._hypotheses(states, weights, seed)
             candidates += [Candidate(-1, j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
         runs = rollouts.compare(candidates, hypotheses, states, weights, seed, deadline, ROUNDS if deadline == math.inf else 8)
@@ -72,5 +70,5 @@ class Advisor:
         """Some states, drawn by weight."""
         points = (np.arange(HYPOTHESES) + stream(seed, "hypotheses").uniform()) / HYPOTHESES
         order = np.argsort(states[:, 0], kind="stable")
-        found = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
-        return states[order[np.minimum(found, len(order) - 1)]]
+        result = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
+        return states[order[np.minimum(result, len(order) - 1)]]

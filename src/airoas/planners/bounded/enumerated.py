@@ -1,6 +1,6 @@
 """Belief nodes that hold every possible state with its probability, for finite models that list successors.
 
-Only what is seen is left to chance there, a state stands once however likely it is, and there is nothing to anneal: an
+Only the observation is random there, a state stands once however likely it is, and there is nothing to anneal: an
 observation gives the posterior itself.
 """
 
@@ -83,7 +83,7 @@ class _Nothing(Record):
 def _enumerate_nothing(
     owner: Any, states: Any, weights: Any, actions: Any, after: Any, probabilities: Any, rewards: Any, slots: Any, ids: Any, count: int
 ) -> int:
-    """In the place of the above for a model that lists no successors."""
+    """Instead of the above for a model that lists no successors."""
     return TOO_MANY
 
 

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.planners.bounded.enumerated import TOO_MANY, clear_slots
 from airoas.planners.bounded.leaves import add_values, clear, own_particles, plan_bound, step_chunk, successors, upper_bound, weigh
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
@@ -21,7 +21,7 @@ from airoas.planners.bounded.tree import (
     OK,
     Tree,
     add_node,
-    has_room,
+    has_capacity,
     is_enumerated,
     is_late,
     set_action_bounds,
@@ -34,12 +34,12 @@ ENUMERATED_DELTA = 0.1
 """Delta among probabilities: a larger one is for weights of particles, which differ by chance."""
 
 
-@apart
+@noinline
 def branch(tree: Tree, search: Search, ba: int) -> int:
     """Simulate an action, or enumerate where it leads, group what is observed, and give each group a node with bounds."""
     b = tree.node[ba]
     most = max(tree.n_particles[b], len(search.ids) if search.enumerates else 0)
-    if not has_room(tree, len(search.mass), 0, most):
+    if not has_capacity(tree, len(search.mass), 0, most):
         return MEMORY
     begin, first = tree.n_rows, tree.n_nodes
     tree.first_successor[ba] = begin
@@ -61,21 +61,21 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
             return DEADLINE
         end = min(done + CHUNK, size)
         search.evaluate(states[done:end], search.arrived[done:end], search.values[done:end], 0)
-    exact = tree.enumerated[ba] > 0 and search.discrete and 2 * groups <= len(search.observing)
-    together = min(BATCH, max(1, MOST_LIKELIHOODS // max(1, size)))
-    for done in range(0, groups, together):
+    by_mass = tree.enumerated[ba] > 0 and search.discrete and 2 * groups <= len(search.observing)
+    batch_size = min(BATCH, max(1, MOST_LIKELIHOODS // max(1, size)))
+    for done in range(0, groups, batch_size):
         if is_late(tree):
             tree.n_nodes, tree.n_rows = first, begin
             return DEADLINE
-        some = min(together, groups - done)
+        some = min(batch_size, groups - done)
         seen = search.observations[done : done + some]
         search.log_likelihoods(states, search.arrived[:size], seen, tree.actions[ba : ba + 1], search.logs)
         for g in range(some):
-            if exact:
+            if by_mass:
                 search.mass[done + g] = probability_of(weights, search.logs[g])
             if not add_branch(tree, search, ba, done + g, search.logs[g], first):
                 return BAD_MODEL
-    if exact:
+    if by_mass:
         normalise(tree, first, alive)
     lower = upper = reward
     for c in range(first, tree.n_nodes):
@@ -102,7 +102,7 @@ def follow(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
     return size, reward
 
 
-@apart
+@noinline
 def enumerate_all(tree: Tree, search: Search, ba: int) -> tuple[int, float]:
     """Every state that an action leads to, with its probability, from a node that holds every possible state."""
     states, weights = own_particles(tree, tree.node[ba])
@@ -123,7 +123,7 @@ def enumerate_all(tree: Tree, search: Search, ba: int) -> tuple[int, float]:
     return count, reward
 
 
-@apart
+@noinline
 def simulate_all(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
     """One step of every particle of a node."""
     states, weights = own_particles(tree, tree.node[ba])
@@ -140,7 +140,7 @@ def simulate_all(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, f
     return len(weights), reward
 
 
-@apart
+@noinline
 def observe_successors(tree: Tree, search: Search, ba: int, alive: float, seed: int) -> int:
     """Observe in the successors, in all or in as many as may, and group equal observations: how many groups.
 
@@ -203,7 +203,7 @@ def normalise(tree: Tree, first: int, alive: float) -> None:
         tree.probability[c] *= alive / total
 
 
-@apart
+@noinline
 def add_branch(tree: Tree, search: Search, ba: int, g: int, logs: Any, first: int) -> bool:
     """A node for a group of observations, or a larger probability for one whose weights are nearly the same (delta-packing).
 

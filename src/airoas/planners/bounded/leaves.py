@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.planners.bounded.search import CHUNK, Search
 from airoas.planners.bounded.tree import DEADLINE, NO_ACTION, OK, Tree, add_action, is_late, set_actions, set_bounds
@@ -34,7 +34,7 @@ def own_particles(tree: Tree, b: int) -> tuple[Any, Any]:
     return tree.states[start : start + size], tree.weights[start : start + size]
 
 
-@apart
+@noinline
 def weigh(before: Any, logs: Any, weights: Any) -> float:
     """Weights [n], normalised, of particles that weighed `before` and give an observation the log-likelihoods `logs`; their N / ESS.
 
@@ -58,7 +58,7 @@ def weigh(before: Any, logs: Any, weights: Any) -> float:
     return float(len(before) * squares / (total * total))
 
 
-@apart
+@noinline
 def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
     """The weights of a leaf's observation, in search.weights[0], and their N / ESS."""
     ba = tree.parent[b]
@@ -70,7 +70,7 @@ def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
     return float(weigh(before, search.logs[0], search.weights[0]))
 
 
-@apart
+@noinline
 def keep_particles(tree: Tree, b: int, size: int, weights: Any) -> None:
     """The successors of positive weight become the node's own particles, weighted."""
     start, first = tree.first_successor[tree.parent[b]], tree.n_rows
@@ -84,7 +84,7 @@ def keep_particles(tree: Tree, b: int, size: int, weights: Any) -> None:
     _own(tree, b, count)
 
 
-@apart
+@noinline
 def draw_particles(tree: Tree, b: int, size: int, weights: Any, chosen: Any, rng: Any) -> None:
     """Draws among the successors, as many as `chosen` has room for, become the node's own particles, of equal weight."""
     start, first = tree.first_successor[tree.parent[b]], tree.n_rows
@@ -102,7 +102,7 @@ def _own(tree: Tree, b: int, count: int) -> None:
     tree.n_rows += count
 
 
-@apart
+@noinline
 def find_legal(tree: Tree, search: Search, b: int) -> None:
     """search.legal: which actions every particle of a node allows."""
     for a in range(len(search.legal)):
@@ -146,7 +146,7 @@ def open_node(tree: Tree, search: Search, b: int) -> int:
     return int(open_by_values(tree, search, b) if search.by_action else open_by_steps(tree, search, b))
 
 
-@apart
+@noinline
 def open_by_values(tree: Tree, search: Search, b: int) -> int:
     """u(b, a) = sum w Q(s, a); l(b, a) is the best plan that begins with a."""
     plans, sums = len(search.first_actions), search.sums
@@ -172,7 +172,7 @@ def open_by_values(tree: Tree, search: Search, b: int) -> int:
     return OK if tree.n_action_nodes > first else NO_ACTION
 
 
-@apart
+@noinline
 def open_by_steps(tree: Tree, search: Search, b: int) -> int:
     """u(b, a) = R(b, a) + gamma sum w V(s'), and the same for the best plan."""
     plans, sums = len(search.first_actions), search.sums

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -16,12 +17,12 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
-from airoas.compiler.kernels import Kernel, mode
+from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
-from airoas.planners.bounded.advice import Advice, Advisor
+from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
 from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
@@ -30,7 +31,7 @@ from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
 
 _RESERVE = 2e-4  # seconds before the deadline at which a search ends: what Python needs to hand the answer over
-_ADVICE = 0.8  # of the time for a decision: rollouts of a policy, where there is one
+_SEARCHED = 0.25  # of the time for a decision, where a policy is asked as well; the rest is for its rollouts
 _CROSSED = 0.25  # of the root's first gap: a lower bound this far above an upper one is no matter of chance
 
 
@@ -51,7 +52,7 @@ class BoundedPlanner(ABC):
     max_depth: int = 90
     """Of the tree."""
     gap_ratio: float = 0.95
-    """xi: a node whose bounds are closer than this share of the root's gap (undiscounted) needs no further search."""
+    """xi: a node whose bounds are closer than this fraction of the root's gap (undiscounted) needs no further search."""
     gap: float = 1e-3
     """The search ends when the root's bounds are this close (epsilon_0)."""
     memory: int = MEMORY
@@ -75,7 +76,7 @@ class BoundedPlanner(ABC):
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
-        session_of(self, _checked(model))
+        session_of(self, _checked(model)).is_new = False
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         """The action for a belief: the one of the largest lower bound when time is up."""
@@ -120,7 +121,7 @@ class Session:
         self.advisor = planner.advisor(model, self.bounds)
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
-        self._is_new = True
+        self.is_new = True
         held = tree, _, search = self._take()
         self.kernel.prepare(tree, search)
         rows, reals = np.zeros((1, tree.states.shape[1])), np.zeros(1)
@@ -134,7 +135,7 @@ class Session:
 
     def preparation_since(self, begun: float) -> float:
         """Seconds that this session took to be made, for whoever asks first."""
-        new, self._is_new = self._is_new, False
+        new, self.is_new = self.is_new, False
         return time.perf_counter() - begun if new else 0.0
 
     def _take(self) -> tuple[Tree, Block, Any]:
@@ -157,10 +158,10 @@ class Session:
             return decide_terminal(self.model, allowed, rng, begun, preparation)
         search.allowed[:] = allowed
         search.seed = rng.bits(62)
-        advice = self._advice(states, weights, allowed, search.seed, begun)
-        self._set_limits(tree, begun)
+        deadline = self._deadline(begun)
+        self._set_limits(tree, deadline if self.advisor is None else begun + _SEARCHED * (deadline - begun))
         count = planner.particles_at_root(model, belief)
-        _check_room(planner.memory, count, model.n_actions, tree)
+        _check_memory(planner.memory, count, model.n_actions, tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
@@ -175,7 +176,8 @@ class Session:
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
         action = model.from_row("action", tree.actions[chosen])
         notes = self._notes(tree)
-        if advice is not None:
+        if self.advisor is not None:
+            advice = self.advisor.advise(states, weights, allowed, action, search.seed, deadline)
             notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved}
             action, value = advice.action, advice.value
         seconds = time.perf_counter() - begun
@@ -192,17 +194,13 @@ class Session:
         )
         return Decision(action, value if value > -np.inf else lower, lower, upper, stats, view)
 
-    def _advice(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int, begun: float) -> Advice | None:
-        if self.advisor is None:
-            return None
+    def _deadline(self, begun: float) -> float:
         seconds = self.planner.seconds
-        deadline = np.inf if seconds is None else begun + _ADVICE * seconds
-        return self.advisor.advise(states, weights, allowed, seed, deadline)
+        return math.inf if seconds is None else begun + seconds - min(_RESERVE, 0.5 * seconds)
 
-    def _set_limits(self, tree: Tree, begun: float) -> None:
+    def _set_limits(self, tree: Tree, deadline: float) -> None:
         planner = self.planner
-        seconds = planner.seconds
-        tree.deadline = np.inf if seconds is None else begun + seconds - min(_RESERVE, 0.5 * seconds)
+        tree.deadline = deadline
         tree.max_trials = np.inf if planner.iterations is None else planner.iterations
         tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
         tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
@@ -219,7 +217,7 @@ class Session:
         """Raise what a search found wrong with the model."""
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
-            raise ModelError(problem, "run airoas.check(model) to see where.", where=place(self.model, "obs_logpdf"))
+            raise ModelError(problem, "run airoas.check(model) to see where.", where=location(self.model, "obs_logpdf"))
         if status == NO_ACTION:
             problem = "no action is legal in every state that one history of the search tree holds possible"
             raise ModelError(problem, "make one action legal everywhere.", where=type(self.model).__name__)
@@ -272,7 +270,7 @@ _KEPT = 8
 def session_of(planner: BoundedPlanner, model: Any) -> Session:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     with _lock:
-        key = (planner, model, mode())
+        key = (planner, model, current_mode())
         if key not in _sessions:
             _sessions[key] = Session(planner, model)
             while len(_sessions) > _KEPT:
@@ -282,14 +280,14 @@ def session_of(planner: BoundedPlanner, model: Any) -> Session:
 
 
 def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
-    """The place of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
     begins with an action and none was branched; of several, a random one."""
     best = np.flatnonzero(lower == lower.max())
     best = best[upper[best] == upper[best].max()]
     return int(best[rng.integer(len(best))])
 
 
-def _check_room(memory: int, count: int, actions: int, tree: Tree) -> None:
+def _check_memory(memory: int, count: int, actions: int, tree: Tree) -> None:
     """Refuse a memory in which not even the root can be expanded."""
     widths = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     least = row_bytes(count * actions, actions, count * (actions + 1), *widths)

@@ -14,7 +14,7 @@ from typing import Any
 
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
-from airoas.compiler.specialise import apart
+from airoas.compiler.specialise import noinline
 from airoas.planners.storage import Block
 
 # how a trial, or the search, ended
@@ -47,7 +47,7 @@ class Tree(Record):
     n_particles: Any
     """[B]"""
     key: Any
-    """[B] of its random streams: the same node sees the same chance in whatever order the tree grows."""
+    """[B] of its random streams: the same node draws the same numbers in whatever order the tree grows."""
     default: Any
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
     unregularised: Any
@@ -153,9 +153,9 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     )
     block = Block(layout)
     limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
-    found = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
-    counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *found}]
-    return Tree(**block.arrays, **limits, **found, **dict.fromkeys(counts, 0)), block
+    result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
+    counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
+    return Tree(**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)), block
 
 
 def used_bytes(tree: Tree) -> int:
@@ -164,7 +164,7 @@ def used_bytes(tree: Tree) -> int:
     return row_bytes(tree.n_nodes, tree.n_action_nodes, tree.n_rows, *widths)
 
 
-def has_room(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
+def has_capacity(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
     """Whether this many more rows of each kind stay within the memory allowed."""
     observation, action, state = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     taken = row_bytes(tree.n_nodes + nodes, tree.n_action_nodes + actions, tree.n_rows + rows, observation, action, state)
@@ -204,7 +204,7 @@ def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, 
     tree.first_action[c] = -1
     tree.n_actions[c] = 0
     if lower > upper:
-        note_crossing(tree, lower - upper)
+        record_crossing(tree, lower - upper)
     return int(c)
 
 
@@ -226,7 +226,7 @@ def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: 
     return int(ba)
 
 
-def note_crossing(tree: Tree, excess: float) -> None:
+def record_crossing(tree: Tree, excess: float) -> None:
     """Remember by how much, if at all, a lower bound lay above an upper one."""
     tree.crossing = max(tree.crossing, excess)
 
@@ -314,7 +314,7 @@ def must_end(tree: Tree, b: int) -> bool:
     return bool(tree.n_undo + 8 * (tree.depth[b] + 4) > len(tree.undo_column))
 
 
-@apart
+@noinline
 def undo(tree: Tree) -> None:
     """Put back what the present trial has changed."""
     for n in range(tree.n_undo - 1, -1, -1):
@@ -341,7 +341,7 @@ def undo(tree: Tree) -> None:
     tree.n_undo = 0
 
 
-@apart
+@noinline
 def refresh_bounds(tree: Tree, b: int) -> None:
     """Bounds of a node from those of its action nodes. They only ever close; where they would cross, the upper one yields."""
     lower, upper = tree.lower[b], -math.inf
@@ -350,12 +350,12 @@ def refresh_bounds(tree: Tree, b: int) -> None:
         upper = max(upper, tree.action_upper[ba])
     upper = min(upper, tree.upper[b])
     if lower > upper:
-        note_crossing(tree, lower - upper)
+        record_crossing(tree, lower - upper)
         upper = lower
     set_bounds(tree, b, lower, upper)
 
 
-@apart
+@noinline
 def backup(tree: Tree, b: int, lower: float, upper: float, discount: float) -> bool:
     """Carry the change of a node's bounds, which were `lower` and `upper`, up to the root.
 
@@ -375,7 +375,7 @@ def backup(tree: Tree, b: int, lower: float, upper: float, discount: float) -> b
     return changed
 
 
-def close_at_depth(tree: Tree, b: int, discount: float) -> None:
+def end_at_depth(tree: Tree, b: int, discount: float) -> None:
     """At the depth limit: the upper bound becomes the lower one. Paper: Alg. 1 lines 10-12. Differs: it is backed up."""
     lower, upper = tree.lower[b], tree.upper[b]
     set_bounds(tree, b, lower, lower)

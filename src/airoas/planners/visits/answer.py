@@ -13,12 +13,12 @@ FINAL_ACTIONS = ("value", "visits")
 
 
 @kernel
-def list_action_nodes(tree: VisitTree, history: int, found: Any) -> int:
-    """Fill `found` with the action nodes of a history, the newest first; how many there are."""
+def list_action_nodes(tree: VisitTree, history: int, result: Any) -> int:
+    """Fill `result` with the action nodes of a history, the newest first; how many there are."""
     count = 0
     action = tree.histories[history].newest
     while action != NONE:
-        found[count] = action
+        result[count] = action
         count += 1
         action = tree.action_nodes[action].older
     return count
@@ -28,10 +28,10 @@ def merge_roots(trees: list[VisitTree]) -> tuple[np.ndarray, np.ndarray, np.ndar
     """The actions of the root over all trees in the order in which they were added: rows [k, .], visits [k] and values [k]."""
     actions, visits, values = [], [], []
     for tree in trees:
-        found = np.empty(tree.histories[ROOT].n_actions, np.int64)
-        list_action_nodes(tree, ROOT, found)
-        nodes = tree.action_nodes[found[::-1]]
-        actions.append(tree.actions[found[::-1]])
+        result = np.empty(tree.histories[ROOT].n_actions, np.int64)
+        list_action_nodes(tree, ROOT, result)
+        nodes = tree.action_nodes[result[::-1]]
+        actions.append(tree.actions[result[::-1]])
         visits.append(nodes.visits)
         values.append(nodes.value)
     if len(trees) == 1:

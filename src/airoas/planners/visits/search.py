@@ -17,7 +17,7 @@ ITERATIONS, DEADLINE, MEMORY, NO_ACTION, BAD_LIKELIHOOD = range(5)
 """How a search ends."""
 FINE = 0
 """How a simulation ends, or NO_ACTION or BAD_LIKELIHOOD."""
-_STEPS_PER_LOOK = 64  # simulated steps after which the clock is read: some microseconds of work
+_STEPS_PER_CLOCK_READ = 64  # simulated steps after which the clock is read: some microseconds of work
 
 
 class Budget(Record):
@@ -39,25 +39,25 @@ def make_budget() -> Budget:
 
 
 @functools.cache
-def search_by(simulate: Callable[..., int], bytes_used: Callable[[Any], int]) -> Kernel:
+def search_by(run_simulation: Callable[..., int], bytes_used: Callable[[Any], int]) -> Kernel:
     """The loop over simulations as a kernel: (search, root) -> how it ended."""
 
     def search(search: Any, root: Root) -> int:
         budget, simulation = search.budget, search.simulation
         max_trials, max_bytes, deadline, seed, thread = budget.max_trials, budget.max_bytes, budget.deadline, budget.seed, budget.thread
         rng = new_stream()
-        trial, look, end = 0, 0, ITERATIONS
+        trial, next_read, end = 0, 0, ITERATIONS
         while trial < max_trials:
-            if simulation.n_steps >= look and trial > 0:
+            if simulation.n_steps >= next_read and trial > 0:
                 if now() >= deadline:
                     end = DEADLINE
                     break
-                look = simulation.n_steps + _STEPS_PER_LOOK
+                next_read = simulation.n_steps + _STEPS_PER_CLOCK_READ
             if bytes_used(search) > max_bytes:
                 end = MEMORY
                 break
             rng.reseed(seed, thread, trial)
-            problem = simulate(search, root, rng)
+            problem = run_simulation(search, root, rng)
             if problem != FINE:
                 end = problem
                 break

@@ -14,9 +14,9 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.compiler.clock import now
-from airoas.compiler.kernels import Kernel, mode
+from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.introspection import place
+from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
@@ -99,7 +99,7 @@ class VisitPlanner(ABC):
         clear_tree(search.tree)
 
 
-class Session:
+class VisitSession:
     """A planner on a model: the compiled search, and trees that wait to be used again."""
 
     def __init__(self, planner: VisitPlanner, model: Any) -> None:
@@ -133,9 +133,9 @@ class Session:
         if root.alive == 0.0:
             return decide_terminal(model, live_particles(model, belief)[2], rng, begun, preparation)
         seed, held = rng.bits(62), []
-        for thread, share in enumerate(_shares(planner.iterations or _NO_LIMIT, planner.threads)):
+        for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
-            self._begin(held[-1][0], share, deadline, seed, thread)
+            self._begin(held[-1][0], iterations, deadline, seed, thread)
         searches = [search for search, _ in held]
         ends = self._run(searches, root)
         self._refuse(max(ends))
@@ -145,7 +145,7 @@ class Session:
         weakref.finalize(view, _wait, self._waiting, held)
         actions, visits, values = merge_roots([search.tree for search in searches])
         if np.isnan(values).any():
-            raise ModelError("gives a reward that is not a number in a simulation", "return finite rewards.", where=place(model, "step"))
+            raise ModelError("gives a reward that is not a number in a simulation", "return finite rewards.", where=location(model, "step"))
         chosen = choose_final(visits, values, planner.final_action)
         action, value = model.from_row("action", actions[chosen]), root.alive * float(values[chosen])
         trials = [search.budget.n_trials for search in searches]
@@ -179,11 +179,11 @@ class Session:
     def _refuse(self, end: int) -> None:
         """Say what is wrong with the model where a search had to stop for it."""
         if end == NO_ACTION:
-            where = place(self.model, "legal")
+            where = location(self.model, "legal")
             raise ModelError("allows no action in a state that was simulated", "leave at least one legal everywhere.", where=where)
         if end == BAD_LIKELIHOOD:
             remedy = "return a finite log density, or -inf."
-            raise ModelError("is nan or +inf in a simulation", remedy, where=place(self.model, "obs_logpdf"))
+            raise ModelError("is nan or +inf in a simulation", remedy, where=location(self.model, "obs_logpdf"))
 
 
 def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]]) -> None:
@@ -193,19 +193,19 @@ def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]]) -> No
         waiting.append((search, block))
 
 
-def session_of(planner: VisitPlanner, model: Any) -> Session:
+def session_of(planner: VisitPlanner, model: Any) -> VisitSession:
     """The session of a planner and a model in the mode in force; those used last are kept."""
-    return _session(planner, model, mode())
+    return _session(planner, model, current_mode())
 
 
 @functools.lru_cache(8)
-def _session(planner: VisitPlanner, model: Any, how: str) -> Session:
-    return Session(planner, model)
+def _session(planner: VisitPlanner, model: Any, mode: str) -> VisitSession:
+    return VisitSession(planner, model)
 
 
-def _shares(iterations: int, threads: int) -> list[int]:
+def _split(iterations: int, threads: int) -> list[int]:
     """Iterations for each thread; a thread without any is not started."""
     if iterations == _NO_LIMIT:
         return [_NO_LIMIT] * threads
-    shares = [iterations // threads + (i < iterations % threads) for i in range(threads)]
-    return [share for share in shares if share]
+    split = [iterations // threads + (i < iterations % threads) for i in range(threads)]
+    return [iterations for iterations in split if iterations]

@@ -245,14 +245,14 @@ def choose_by_ucb(tree: VisitTree, history: int, c: float, untried: float, rng: 
 
 
 def pass_through(tree: VisitTree, depth: int, history: int, action: int, reward: float) -> None:
-    """Note a step of the simulation for `back_up`."""
+    """Record a step of the simulation for `backup_path`."""
     passed = tree.path[depth]
     passed.reward = reward
     passed.history = history
     passed.action = action
 
 
-def back_up(tree: VisitTree, depth: int, value: float, discount: float) -> None:
+def backup_path(tree: VisitTree, depth: int, value: float, discount: float) -> None:
     """Add a return to every node on the path, from its end, where `value` is expected, to the root."""
     for k in range(depth - 1, -1, -1):
         passed = tree.path[k]

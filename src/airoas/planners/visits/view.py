@@ -12,7 +12,7 @@ import numpy as np
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
 from airoas.tables import TextTable
 
-Part = tuple["_Indexed", int]
+TreeNode = tuple["_Indexed", int]
 """A node of one of the trees."""
 
 
@@ -75,23 +75,23 @@ class _Indexed:
 
     def action_nodes(self, history: int) -> list[int]:
         """Oldest first."""
-        found, action = [], int(self.columns.histories[history].newest)
+        result, action = [], int(self.columns.histories[history].newest)
         while action != NONE:
-            found.append(action)
+            result.append(action)
             action = int(self.columns.action_nodes[action].older)
-        return found[::-1]
+        return result[::-1]
 
 
 class HistoryNode:
     """What was done and seen so far; `observation` came last, None at the root."""
 
-    def __init__(self, model: Any, parts: list[Part], observation: Any) -> None:
-        self._model, self._parts = model, parts
+    def __init__(self, model: Any, members: list[TreeNode], observation: Any) -> None:
+        self._model, self._members = model, members
         self.observation = observation
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.columns.histories[history].visits) for tree, history in self._parts)
+        return sum(int(tree.columns.histories[history].visits) for tree, history in self._members)
 
     @property
     def value(self) -> float:
@@ -101,8 +101,8 @@ class HistoryNode:
     @property
     def children(self) -> list[ActionNode]:
         """The actions in the order in which they were added."""
-        found = [(tree, action) for tree, history in self._parts for action in tree.action_nodes(history)]
-        return [ActionNode(self._model, parts) for parts in _grouped(found, _Indexed.action, len(self._parts) > 1)]
+        result = [(tree, action) for tree, history in self._members for action in tree.action_nodes(history)]
+        return [ActionNode(self._model, members) for members in _grouped(result, _Indexed.action, len(self._members) > 1)]
 
     def __repr__(self) -> str:
         return f"HistoryNode(observation={self.observation}, visits={self.visits}, value={self.value:.4g})"
@@ -111,19 +111,19 @@ class HistoryNode:
 class ActionNode:
     """An action after a history."""
 
-    def __init__(self, model: Any, parts: list[Part]) -> None:
-        self._model, self._parts = model, parts
-        tree, first = parts[0]
+    def __init__(self, model: Any, members: list[TreeNode]) -> None:
+        self._model, self._members = model, members
+        tree, first = members[0]
         self.action = model.from_row("action", tree.action(first))
 
     @property
     def visits(self) -> int:
-        return sum(int(tree.columns.action_nodes[action].visits) for tree, action in self._parts)
+        return sum(int(tree.columns.action_nodes[action].visits) for tree, action in self._members)
 
     @property
     def value(self) -> float:
         """Mean return of the simulations that passed here; 0 where there was none."""
-        nodes = [tree.columns.action_nodes[action] for tree, action in self._parts]
+        nodes = [tree.columns.action_nodes[action] for tree, action in self._members]
         if len(nodes) == 1:
             return float(nodes[0].value)
         return float(sum(node.visits * node.value for node in nodes if node.visits) / max(1, sum(node.visits for node in nodes)))
@@ -131,9 +131,9 @@ class ActionNode:
     @property
     def children(self) -> list[HistoryNode]:
         """The histories that observations lead to, in the order in which they were found."""
-        found = [(tree, node) for tree, action in self._parts for node in tree.histories(action)]
-        groups = _grouped(found, _Indexed.observation, len(self._parts) > 1)
-        return [HistoryNode(self._model, parts, _observation(self._model, *parts[0])) for parts in groups]
+        result = [(tree, node) for tree, action in self._members for node in tree.histories(action)]
+        groups = _grouped(result, _Indexed.observation, len(self._members) > 1)
+        return [HistoryNode(self._model, members, _observation(self._model, *members[0])) for members in groups]
 
     @property
     def name(self) -> str:
@@ -145,10 +145,10 @@ class ActionNode:
         return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
 
 
-def _grouped(found: list[Part], row: Callable[[_Indexed, int], np.ndarray], merge: bool) -> list[list[Part]]:
+def _grouped(result: list[TreeNode], row: Callable[[_Indexed, int], np.ndarray], merge: bool) -> list[list[TreeNode]]:
     """The parts with equal rows together; each alone within one tree, where a row may stand twice on purpose."""
-    groups: dict[Any, list[Part]] = {}
-    for tree, i in found:
+    groups: dict[Any, list[TreeNode]] = {}
+    for tree, i in result:
         groups.setdefault(row(tree, i).tobytes() if merge else i, []).append((tree, i))
     return list(groups.values())
 

@@ -89,7 +89,7 @@ def is_narrow(count: int, k: float, visits: int, alpha: float) -> bool:
     return bool(count <= k * float(visits) ** alpha)
 
 
-def add_unless_there(tree: VisitTree, history: int, check: bool) -> None:
+def add_unless_known(tree: VisitTree, history: int, check: bool) -> None:
     """Add the action that stands in the next row; if `check`, only where the history does not have it."""
     action = tree.histories[history].newest if check else NONE
     while action >= 0 and not _same_action(tree, action, tree.n_action_nodes):

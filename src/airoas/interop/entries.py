@@ -22,7 +22,7 @@ WORK = 50 * CELLS
 
 
 class Entries:
-    """Entries in the file's order: the numbers that they refer to, their place in the file, their value."""
+    """Entries in the file's order: the numbers that they refer to, their position in the file, their value."""
 
     def __init__(self, tokens: Tokens, sizes: tuple[int, ...]) -> None:
         self.tokens, self.sizes = tokens, sizes
@@ -38,7 +38,7 @@ class Entries:
 
     @property
     def numbers(self) -> np.ndarray:
-        """[N, sizes + 1], the last of them the place; from now on nothing can be put."""
+        """[N, sizes + 1], the last of them the position; from now on nothing can be put."""
         return np.frombuffer(self._numbers or b"", dtype=np.int64).reshape(-1, len(self.sizes) + 1)
 
     @property
@@ -47,14 +47,14 @@ class Entries:
         return np.frombuffer(self._values or b"", dtype=np.float64)
 
 
-class Sheet(Entries):
+class Probabilities(Entries):
     """T or O: `sizes` are those of actions, states, and next states or observations."""
 
     def __init__(self, tokens: Tokens, letter: str, sizes: tuple[int, int, int]) -> None:
         super().__init__(tokens, sizes)
         self.letter = letter
         self.cleared: list[tuple[int, int, int, int]] = []
-        """(action, state, number of entries before, place) of whole rows that are written anew."""
+        """(action, state, number of entries before, position) of whole rows that are written anew."""
         self._cells = 0
 
     def clear(self, action: int, state: int, at: int) -> None:
@@ -77,7 +77,7 @@ class Sheet(Entries):
             raise self.tokens.error(problem, "such a problem is too large for tables: write it as a model in Python.", at)
 
     def rows(self, names: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Positive probabilities by row s * A + a: the first place of each row [S * A + 1], their columns and values [M]."""
+        """Positive probabilities by row s * A + a: the first index of each row [S * A + 1], their columns and values [M]."""
         actions, states, columns = self.sizes
         entry, (action, state, column) = self._written_out()
         row = state.astype(np.int64) * actions + action
@@ -120,13 +120,13 @@ class Sheet(Entries):
         labels = [known[number] if known else str(number) for known, number in zip(names, (action, state), strict=True)]
         header = f"{self.letter}: {' : '.join(labels)}"
         others = f" ({len(wrong) - 1} other rows likewise)" if len(wrong) > 1 else ""
-        places = self.numbers[entry[row == wrong[0]], 3].tolist()
-        places += [at for a, s, _, at in self.cleared if a in (ALL, action) and s in (ALL, state)]
-        if not places:
+        positions = self.numbers[entry[row == wrong[0]], 3].tolist()
+        positions += [at for a, s, _, at in self.cleared if a in (ALL, action) and s in (ALL, state)]
+        if not positions:
             remedy = f"write `{header}` and the probabilities, or a wildcard * that covers it."
             raise self.tokens.error(f"`{header}` is given nowhere{others}", remedy, len(self.tokens.text))
         problem = f"the probabilities of `{header}` sum to {total[wrong[0]]:.9g}{others}"
-        raise self.tokens.error(problem, f"make them sum to 1 (to within {TOLERANCE:g}).", max(places))
+        raise self.tokens.error(problem, f"make them sum to 1 (to within {TOLERANCE:g}).", max(positions))
 
 
 class Rewards(Entries):
@@ -149,10 +149,10 @@ class Rewards(Entries):
                 raise self.tokens.error(problem, "leave out the entries that later ones replace.", at)
         if width == 1:
             return table[:, 0], False
-        chance = observations[successors, transitions.action]
-        low = np.where(chance > 0.0, table, np.inf).min(axis=1)
-        high = np.where(chance > 0.0, table, -np.inf).max(axis=1)
-        return np.where(low == high, low, (chance * table).sum(axis=1)), bool((low != high).any())
+        likelihood = observations[successors, transitions.action]
+        low = np.where(likelihood > 0.0, table, np.inf).min(axis=1)
+        high = np.where(likelihood > 0.0, table, -np.inf).max(axis=1)
+        return np.where(low == high, low, (likelihood * table).sum(axis=1)), bool((low != high).any())
 
 
 class _Transitions:
@@ -177,8 +177,8 @@ class _Transitions:
         return _grouped(self.successors, (len(self.first) - 1) // self.actions)
 
     def matching(self, action: int, state: int, arrived: int) -> Any:
-        """Their places, as an index into the list of transitions."""
-        found: Any
+        """Which they are, as an index into the list of transitions."""
+        result: Any
         if state != ALL:
             low, high = (0, self.actions) if action == ALL else (action, action + 1)
             begin, end = int(self.first[state * self.actions + low]), int(self.first[state * self.actions + high])
@@ -187,15 +187,15 @@ class _Transitions:
                 return slice(begin, end)
             return np.flatnonzero(self.successors[begin:end] == arrived) + begin
         if arrived == ALL:
-            found = slice(None) if action == ALL else self.by_action[action]
-            self.visited += len(self.successors[found])
-            return found
-        found = self.by_successor[arrived]
-        self.visited += len(found)
-        return found if action == ALL else found[self.action[found] == action]
+            result = slice(None) if action == ALL else self.by_action[action]
+            self.visited += len(self.successors[result])
+            return result
+        result = self.by_successor[arrived]
+        self.visited += len(result)
+        return result if action == ALL else result[self.action[result] == action]
 
 
 def _grouped(numbers: np.ndarray, size: int) -> list[np.ndarray]:
-    """The places of each number 0 .. size - 1."""
+    """The indices of each number 0 .. size - 1."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.searchsorted(numbers[order], np.arange(1, size)))

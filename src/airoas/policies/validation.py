@@ -1,0 +1,44 @@
+"""What policies earn, in runs with many particles from the initial belief."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds.learned.forest import Forest
+from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, Policy, make_runs, roll_out
+from airoas.policies.qmdp import make_policy
+from airoas.rng import stream
+
+RUNS = 64
+PARTICLES = 1000
+
+
+def validate(model: Any, correction: Forest | None, states: np.ndarray, weights: np.ndarray) -> tuple[dict[str, tuple[float, float]], int]:
+    """Mean return and its error of what was learned, of QMDP, of the model's own default policy, and of the best blind one, with
+    the action of that."""
+    policies = {"learned": make_policy(model, correction), "qmdp": make_policy(model)}
+    if model.has("rollout_action"):
+        policies["default"] = make_policy(model, way=DEFAULT)
+    returns = {name: _mean(_earn(model, policy, PARTICLES, states, weights)) for name, policy in policies.items()}
+    always, blind = make_policy(model, way=BLIND), []
+    always.scored = 1  # its values are not asked for
+    for always.blind in range(model.n_actions):
+        blind.append(_mean(_earn(model, always, 1, states, weights)))
+    best = int(np.argmax([mean for mean, _ in blind]))
+    return returns | {"blind": blind[best]}, best
+
+
+def _earn(model: Any, policy: Policy, particles: int, states: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    runs = make_runs(model, policy, RUNS, particles)
+    runs.kind[:] = FOLLOW
+    horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
+    roll_out(policy, runs, states, weights, horizon, stream(0, "validation").bits(62))
+    returns: np.ndarray = runs.returns
+    return returns
+
+
+def _mean(returns: np.ndarray) -> tuple[float, float]:
+    return float(returns.mean()), float(returns.std(ddof=1) / math.sqrt(len(returns)))
