@@ -65,9 +65,9 @@ class Kernel:
     def _location(self, arguments: tuple[Any, ...]) -> str:
         """For messages: a user's own kernel, or the model that one of ours was compiled for."""
         code = self.function.__code__
-        models = [x.native().made for x in arguments if isinstance(x, Native) and not isinstance(x, Record)]
-        if models and not is_theirs(code.co_filename):
-            return str(models[0].location())
+        classes = [x.native().native_class for x in arguments if isinstance(x, Native) and not isinstance(x, Record)]
+        if classes and not is_theirs(code.co_filename):
+            return str(classes[0].location())
         return f"kernel {self.__name__} ({code.co_filename}, line {code.co_firstlineno})"
 
     def _seen(self, value: Any, mode: str) -> Any:

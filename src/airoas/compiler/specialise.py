@@ -119,6 +119,7 @@ def define(source: str, name: str, **scope: Any) -> python_types.FunctionType:
 
 
 _constructors: dict[type, python_types.FunctionType] = {}
+_records_of: dict[python_types.FunctionType, type] = {}  # of the constructors
 
 
 def constructor(record: type) -> python_types.FunctionType:
@@ -135,8 +136,20 @@ def constructor(record: type) -> python_types.FunctionType:
         )
         defaults = record._field_defaults  # type: ignore[attr-defined]
         build.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
-        _constructors[record] = build
+        _constructors[record], _records_of[build] = build, record
     return _constructors[record]
+
+
+_records: dict[str, type] = {}
+
+
+def compiled_record(record: type) -> type:
+    """The NamedTuple class that stands for this one in compiled code: the first of the same content. Models of equal content are
+    one to the compiler, also where a notebook's cell has made their classes anew."""
+    try:
+        return _records.setdefault(fingerprint.digest(record), record)
+    except fingerprint.NoFingerprintError:
+        return record
 
 
 # --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---
@@ -168,7 +181,7 @@ def canonicalise(value: Any, mode: str) -> Any:
     if type(value) is tuple:
         return tuple(canonicalise(item, mode) for item in value)
     if is_namedtuple(type(value)):
-        return constructor(type(value))(*value)
+        return constructor(type(value) if mode == "interpreted" else compiled_record(type(value)))(*value)
     return value
 
 
@@ -235,6 +248,8 @@ def _calls_itself(function: python_types.FunctionType) -> bool:
 def specialise(function: python_types.FunctionType, mode: str) -> Any:
     """A function ready to run in a mode: a numba dispatcher, or plain Python."""
     with _lock:
+        if mode != "interpreted" and function in _records_of:
+            function = constructor(compiled_record(_records_of[function]))
         return _specialised.get((function, mode)) or _specialise(function, mode)
 
 
@@ -269,9 +284,7 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
 
     name = function.__name__ if mode == "interpreted" else unique_name(function)
     try:
-        return fingerprint.rebind_globals(
-            function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ()
-        )
+        return fingerprint.rebind_globals(function, convert, finish, name=name, keep=("_record",) if function in _records_of else ())
     except BaseException:
         _specialised.pop((function, mode), None)  # half specialised
         raise

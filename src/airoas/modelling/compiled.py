@@ -151,9 +151,9 @@ def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError |
     """What is wrong with one method once it is compiled against the declared types, or None."""
     shapes = self.shapes
     user = written_in(type(self))[hook.name]
-    kinds = {name: numba.typeof(shapes.state.example()) for name in _STATES} | dict.fromkeys(_INTEGERS, numba.int64)
-    kinds["o"] = numba.typeof(shapes.observation.example())
-    kinds["a"] = numba.int64 if shapes.action is None else numba.typeof(shapes.action.example())
+    kinds = dict.fromkeys(_STATES, shapes.state.native()) | dict.fromkeys(_INTEGERS, numba.int64)
+    kinds["o"] = shapes.observation.native()
+    kinds["a"] = numba.int64 if shapes.action is None else shapes.action.native()
     kinds |= {"rng": rng_type, "beta": numba.float64, "out": numba.float64[::1]}
     dispatcher = specialise(user, model_type.mode)
     where = location(self, hook.name)

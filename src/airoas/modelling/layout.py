@@ -5,10 +5,11 @@ from __future__ import annotations
 import types
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from airoas.compiler import fingerprint
-from airoas.compiler.specialise import COERCE, constructor, define
+from airoas.compiler.specialise import COERCE, compiled_record, constructor, define
 from airoas.errors import ModelError
 
 
@@ -45,9 +46,10 @@ class Shape(NamedTuple):
         """How many numbers a row has."""
         return len(self.kinds)
 
-    def example(self) -> tuple[Any, ...]:
+    def native(self) -> Any:
+        """The type that such tuples have in compiled code."""
         values = [{"float": 0.0, "int": 0, "bool": False}[kind] for kind in self.kinds]
-        return self.record(*values) if self.record else tuple(values)
+        return numba.typeof(compiled_record(self.record)(*values) if self.record else tuple(values))
 
     def rebuild(self) -> types.FunctionType:
         """A function that makes any tuple of this length into one of this shape, coercing each component."""
