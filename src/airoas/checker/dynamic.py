@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.checker import flat
 from airoas.checker.density_test import Claim, disagreement
 from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress
 from airoas.errors import ModelError
@@ -43,7 +44,7 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
     rng = stream(0, "check")
     s = call("initial", rng)
     for t in range(_STEPS):
-        if not all(map(math.isfinite, s)):
+        if not _is_finite(model.shapes.state, s):
             yield "initial", "gives a state that is not finite", f"{s!r}", "return finite numbers."
             return
         if call("is_terminal", s):
@@ -65,7 +66,7 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
         if not math.isfinite(reward):
             example = f"{reward} from state {before!r} under action {a}"
             yield "step", "gives a reward that is not finite", example, "return a finite number."
-        if not all(map(math.isfinite, s)):
+        if not _is_finite(model.shapes.state, s):
             yield "step", "gives a state that is not finite", f"{s!r} from {before!r} under action {a}", "return finite numbers."
             return
         if model.has("step_logpdf"):
@@ -75,12 +76,16 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
         if call("is_terminal", s):
             continue
         o = call("observe", s, a, rng)
-        if not all(map(math.isfinite, o)):
+        if not _is_finite(model.shapes.observation, o):
             yield "observe", "gives an observation that is not finite", f"{o!r} in state {s!r}", "return finite numbers."
             return
         yield from _density_problems("obs_logpdf", "observe", call("obs_logpdf", o, s, a), f"{o!r} in state {s!r} after action {a}")
         if t < 20:
             _call_the_rest(model, call, before, a, s, o, rng)
+
+
+def _is_finite(shape: Any, value: Any) -> bool:
+    return all(map(math.isfinite, shape.to_row(value)))
 
 
 def _density_problems(name: str, simulator: str, density: float, example: str) -> Iterator[Problem]:
@@ -251,14 +256,24 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
         return f"from state {sites[site][0]!r} under action {sites[site][1]}"
 
     seen = [(a, s) for _, a, s in sites if not call("is_terminal", s)]
-    claims = [Claim(lambda r, s=s, a=a: plain.observe(s, a, r), lambda o, s=s, a=a: plain.obs_logpdf(o, s, a)) for a, s in seen]  # type: ignore[misc]
-    yield from compare("observe", "obs_logpdf", claims, _fields(shapes.observation), arrived)
+    seeing, being = shapes.observation, shapes.state
+    claims = [
+        Claim(
+            lambda r, s=s, a=a: flat.flatten(seeing, plain.observe(s, a, r)),  # type: ignore[misc]
+            lambda o, s=s, a=a: plain.obs_logpdf(flat.unflatten(seeing, o), s, a),  # type: ignore[misc]
+        )
+        for a, s in seen
+    ]
+    yield from compare("observe", "obs_logpdf", claims, flat.names(seeing), arrived)
     if model.has("step_logpdf"):
         claims = [
-            Claim(lambda r, s=s, a=a: plain.step(s, a, r)[0], lambda s2, s=s, a=a: plain.step_logpdf(s2, s, a))  # type: ignore[misc]
+            Claim(
+                lambda r, s=s, a=a: flat.flatten(being, plain.step(s, a, r)[0]),  # type: ignore[misc]
+                lambda s2, s=s, a=a: plain.step_logpdf(flat.unflatten(being, s2), s, a),  # type: ignore[misc]
+            )
             for s, a, _ in sites
         ]
-        yield from compare("step", "step_logpdf", claims, _fields(shapes.state), departed)
+        yield from compare("step", "step_logpdf", claims, flat.names(being), departed)
     if model.is_finite and model.has("exact_initial"):
         states, weights = _exact_initial(model)
         probabilities: dict[int, float] = {}
@@ -280,10 +295,6 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
         yield from _reward_problems(model, call, sites)
     if model.has("plan_values"):
         yield from _plan_problems(model, call, sites)
-
-
-def _fields(shape: Any) -> tuple[str, ...]:
-    return shape.record._fields if shape.record else ()
 
 
 def _sites(model: Any, call: CheckedCalls) -> Iterator[tuple[Any, Any, Any]]:
