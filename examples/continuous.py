@@ -46,8 +46,6 @@ class Docking(NamedTuple):
         return Boat(5.0 + rng.normal(), 0.5 * rng.uniform(), False)
 
     def step(self, s, a, rng):
-        if s.landed:
-            return s, 0.0
         power = max(-1.0, min(1.0, a.power))
         speed = s.speed + 0.4 * power + self.wind * rng.normal()
         distance = s.distance - speed

@@ -19,9 +19,7 @@ class MyModel(NamedTuple):
         return 0.5 * self.length, self.length * rng.uniform(), 0  # where the drone is, where the beacon is, landed?
 
     def step(self, s, a, rng):
-        drone, beacon, landed = s
-        if landed:
-            return s, 0.0
+        drone, beacon, _ = s
         if a == 2:
             return (drone, beacon, 1), 10.0 if abs(beacon - drone) < 0.5 else -10.0
         return (drone + 2.0 * a - 1.0, beacon, 0), -1.0

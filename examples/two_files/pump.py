@@ -24,8 +24,6 @@ class Maintain(NamedTuple):
         return Pump(0.5 * rng.uniform(), False)
 
     def step(self, s, a, rng):
-        if s.broken:
-            return s, 0.0
         if a == REPAIR:
             return Pump(0.0, False), -wear.REPAIR_COST
         worn = s.wear + self.rate * rng.uniform()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airoas.belief.tempering.anneal import anneal
     from airoas.belief.tempering.result import Annealed
     from airoas.checker.check import Diagnostic, Report, check
+    from airoas.compiler.arrays import Flags, Vector
     from airoas.compiler.kernels import running
     from airoas.episode import Episode, simulate
     from airoas.errors import (
@@ -47,6 +48,7 @@ _HOMES = {
     "belief.filters.update": ("make_filter", "update"),
     "belief.particles": ("Particles",),
     "checker.check": ("Diagnostic", "Report", "check"),
+    "compiler.arrays": ("Flags", "Vector"),
     "compiler.kernels": ("running",),
     "episode": ("Episode", "simulate"),
     "errors": (
@@ -77,6 +79,7 @@ __all__ = [
     "Episode",
     "ExactFilter",
     "Filter",
+    "Flags",
     "ModelError",
     "OptionError",
     "ParticleDeprivationError",
@@ -86,6 +89,7 @@ __all__ = [
     "Rng",
     "StoredDataError",
     "Updated",
+    "Vector",
     "anneal",
     "check",
     "load",

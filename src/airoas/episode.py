@@ -27,7 +27,8 @@ class Step:
     """One turn: what was decided, what happened, what was believed afterwards."""
 
     action: Any
-    observation: tuple[Any, ...]
+    observation: tuple[Any, ...] | None
+    """None where the step ended the episode: nothing is observed then."""
     reward: float
     state: tuple[Any, ...]
     """The true state arrived in."""
@@ -123,7 +124,8 @@ class Episode:
         of = f" of {', '.join(names)}" if names else ""
         table = TextTable(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
         for t, step in enumerate(self.trace):
-            seen = (numbers(step.observation), f"{step.reward:g}", numbers(step.mean), numbers(step.std))
+            observation = "" if step.observation is None else numbers(step.observation)
+            seen = (observation, f"{step.reward:g}", numbers(step.mean), numbers(step.std))
             table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))
         end = "terminal state reached" if self.terminated else "step limit reached"
         table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
@@ -167,7 +169,7 @@ def simulate(
         discounted += weight * reward
         plain += reward
         weight *= model.discount
-        observation = model.from_row("observation", observations[0])
+        observation = None if terminated else model.from_row("observation", observations[0])
         begun = time.perf_counter()
         if not terminated:
             agent.observe(observation)
@@ -197,9 +199,11 @@ def _begin(model: Any, states: Any, rng: Any) -> None:
 
 @kernel
 def _advance(model: Any, states: Any, observations: Any, actions: Any, rng: Rng) -> tuple[float, bool]:
-    """Move the true state in row 0 one step on."""
+    """Move the true state in row 0 one step on, and observe unless that ended it; the reward, and whether it did."""
     a = model.read_action(actions, 0)
     s, reward = model.step(model.read_state(states, 0), a, rng)
     model.write_state(states, 0, s)
+    if model.is_terminal(s):
+        return reward, True
     model.write_observation(observations, 0, model.observe(s, a, rng))
-    return reward, model.is_terminal(s)
+    return reward, False

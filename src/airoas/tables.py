@@ -72,10 +72,16 @@ def _spaced(cell: str) -> str:
 
 def numbers(values: Any) -> str:
     """A few numbers side by side."""
-    return " ".join(f"{float(x):.4g}" for x in values)
+    return " ".join(map(_told, values))
 
 
 def named(values: Any) -> str:
     """Numbers with the names of what they are, where the tuple has names."""
     fields = getattr(values, "_fields", None)
-    return ", ".join(f"{name} {float(x):.4g}" for name, x in zip(fields, values, strict=True)) if fields else numbers(values)
+    return ", ".join(f"{name} {_told(x)}" for name, x in zip(fields, values, strict=True)) if fields else numbers(values)
+
+
+def _told(x: Any) -> str:
+    if isinstance(x, tuple):
+        return f"({named(x)})"
+    return repr(x) if hasattr(x, "shape") and x.shape else f"{float(x):.4g}"

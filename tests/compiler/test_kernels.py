@@ -22,6 +22,7 @@ from airoas.compiler import specialise
 from airoas.compiler.cache import spelled
 from airoas.compiler.kernels import current_mode, interpreted, kernel, running
 from airoas.errors import CompileError, ModelError, OptionError
+from airoas.planners import POMCP
 
 MODES = ("interpreted", "compiled", "debug")
 
@@ -742,3 +743,51 @@ def test_digest_covers_the_class() -> None:
     assert make() == make(draw=lambda self, axis, s, b: 1)
     assert len({make(), make(span=4.0), make(double=property(lambda self: 5.0)), make(legal=lambda self, s, a: s.n >= 0)}) == 4
     assert make() == make()
+
+
+WITH_TEXT = """
+from typing import NamedTuple
+
+import airoas
+
+
+@airoas.model
+class Texted(NamedTuple):
+    discount = "0.9"
+    size: int = 3
+
+    def actions(self):
+        return ("on",)
+
+    def initial(self, rng):
+        return (rng.integer(self.size),)
+
+    def step(self, s, a, rng):
+        return s, 1.0
+
+    def observe(self, s, a, rng):
+        return s
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
+"""
+
+
+def test_no_message_shows_a_kernel_without_the_users_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong in a kernel of ours is told of the model, at its class; what goes wrong in a user's own, at its line."""
+    (tmp_path / "texted.py").write_text(WITH_TEXT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = importlib.import_module("texted").Texted()
+    with pytest.raises(CompileError) as found:
+        POMCP(iterations=10).plan(model, airoas.Particles([[0.0]]), airoas.stream(0))
+    assert found.value.where == f"Texted ({tmp_path / 'texted.py'}, line 8)"
+    assert not {"kernel", "rollout"} & set(f"{found.value.problem} {found.value.remedy}".split())
+
+    @kernel
+    def mine(model, out):
+        out[0] = model.nothing
+
+    with pytest.raises(CompileError) as found:
+        mine(model, np.zeros(1))
+    line = mine.function.__code__.co_firstlineno + 2
+    assert found.value.where == f"kernel mine ({__file__}, line {line}: `out[0] = model.nothing`)"

@@ -53,7 +53,6 @@ def test_rewards_and_the_end():
     assert model.step(State(0.999, 0), STOP, rng) == (State(0.999, 1), 10.0)
     assert model.step(State(1.0, 0), STOP, rng) == (State(1.0, 1), -10.0)
     assert model.step(State(1.0, 0), LEFT, rng) == (State(0.0, 0), 0.0)
-    assert model.step(State(0.0, 1), RIGHT, rng) == (State(0.0, 1), 0.0)
     assert model.is_terminal(State(0.0, 1))
     assert not model.is_terminal(State(0.0, 0))
 

@@ -18,7 +18,7 @@ from airoas.modelling.compiled import method_problem
 from airoas.modelling.decorator import Model
 from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import class_location, constructs, functions_in, location, structure_problems
-from airoas.modelling.layout import is_number
+from airoas.modelling.layout import Shape, is_number
 from airoas.rng import stream
 from airoas.viz.pictures import SIZE, new_figure
 
@@ -90,8 +90,12 @@ def _first_step(model: Any) -> None:
     """Raises where `step` returns no pair, which a state of two numbers could be taken for."""
     rng = stream(0, "shapes")
     s = model.initial(rng)
-    if not isinstance(s, tuple) or not all(map(is_number, s)):
+    try:
+        Shape.of(s, "")
+    except ModelError:
         return  # `shapes` says what is wrong with it
+    if model.is_terminal(s):
+        return
     pair = model.step(s, 0 if model.n_actions else model.sample_action(s, rng), rng)
     if not is_pair(pair):
         raise ModelError(f"returns {pair!r}, not a pair", f"return {PAIRS['step']}.", where=location(model, "step"))
@@ -170,11 +174,14 @@ def walk(model: Any, states: Any, observations: Any, numbers: Any, rng: Any) -> 
     for t in range(len(states)):
         if model.is_terminal(s):
             s = model.initial(rng)
+            if model.is_terminal(s):
+                continue
         a = model.rollout_action(s, rng)
         s, reward = model.step(s, a, rng)
-        o = model.observe(s, a, rng)
         model.write_state(states, t, s)
-        model.write_observation(observations, t, o)
         numbers[t, 0] = reward
-        numbers[t, 1] = model.obs_logpdf(o, s, a)
+        if not model.is_terminal(s):
+            o = model.observe(s, a, rng)
+            model.write_observation(observations, t, o)
+            numbers[t, 1] = model.obs_logpdf(o, s, a)
         s = model.read_state(states, t)

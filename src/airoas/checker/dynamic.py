@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from airoas.checker import flat
 from airoas.checker.density_test import Claim, disagreement
 from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress
 from airoas.errors import ModelError
 from airoas.modelling.checked_call import CheckedCalls, guard, is_pair
+from airoas.modelling.decorator import live_initial
 from airoas.modelling.interface import CLOSED_LOOP, HOOKS
 from airoas.modelling.introspection import location
 from airoas.rng import stream
@@ -42,11 +44,10 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
     rng = stream(0, "check")
     s = call("initial", rng)
     for t in range(_STEPS):
-        if not all(map(math.isfinite, s)):
+        if not _is_finite(model.shapes.state, s):
             yield "initial", "gives a state that is not finite", f"{s!r}", "return finite numbers."
             return
         if call("is_terminal", s):
-            yield from _terminal_problems(model, call, s, rng)
             s = call("initial", rng)
             continue
         legal = [a for a in range(model.n_actions) if call("legal", s, a)]
@@ -65,30 +66,26 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
         if not math.isfinite(reward):
             example = f"{reward} from state {before!r} under action {a}"
             yield "step", "gives a reward that is not finite", example, "return a finite number."
-        if not all(map(math.isfinite, s)):
+        if not _is_finite(model.shapes.state, s):
             yield "step", "gives a state that is not finite", f"{s!r} from {before!r} under action {a}", "return finite numbers."
             return
-        o = call("observe", s, a, rng)
-        if not all(map(math.isfinite, o)):
-            yield "observe", "gives an observation that is not finite", f"{o!r} in state {s!r}", "return finite numbers."
-            return
-        yield from _density_problems("obs_logpdf", "observe", call("obs_logpdf", o, s, a), f"{o!r} in state {s!r} after action {a}")
         if model.has("step_logpdf"):
             density = call("step_logpdf", s, before, a)
             yield from _density_problems("step_logpdf", "step", density, f"{s!r} from state {before!r} under action {a}")
         yield from _bound_problems(model, call, before)
+        if call("is_terminal", s):
+            continue
+        o = call("observe", s, a, rng)
+        if not _is_finite(model.shapes.observation, o):
+            yield "observe", "gives an observation that is not finite", f"{o!r} in state {s!r}", "return finite numbers."
+            return
+        yield from _density_problems("obs_logpdf", "observe", call("obs_logpdf", o, s, a), f"{o!r} in state {s!r} after action {a}")
         if t < 20:
             _call_the_rest(model, call, before, a, s, o, rng)
 
 
-def _terminal_problems(model: Any, call: CheckedCalls, s: Any, rng: Any) -> Iterator[Problem]:
-    for a in range(model.n_actions) if model.n_actions else [call("sample_action", s, rng)]:
-        s2, reward = call("step", s, a, rng)
-        if not call("is_terminal", s2):
-            example = f"action {a} leads from {s!r} to {s2!r}"
-            yield "step", "leaves a terminal state", example, "begin with `if self.is_terminal(s): return s, 0.0`."
-        elif reward != 0.0:
-            yield "step", "pays in a terminal state", f"{reward} in {s!r}", "begin with `if self.is_terminal(s): return s, 0.0`."
+def _is_finite(shape: Any, value: Any) -> bool:
+    return all(map(math.isfinite, shape.to_row(value)))
 
 
 def _density_problems(name: str, simulator: str, density: float, example: str) -> Iterator[Problem]:
@@ -187,8 +184,8 @@ def enumeration(model: Any, progress: Progress) -> Diagnoses:
             yield ModelError(f"does not undo `state`: state({i}) is {s!r}, whose index is {back}", remedy, where=location(model, "index"))
             return
         for a in range(model.n_actions):
-            if t < 20 and (call("is_terminal", s) or call("legal", s, a)):
-                wrong = _mass_problem(model, call, s, a, _successors(call, s, a, n))
+            if t < 20 and not call("is_terminal", s) and call("legal", s, a):
+                wrong = _mass_problem(model, s, a, _successors(call, s, a, n))
                 if wrong:
                     yield wrong
                     return
@@ -222,7 +219,7 @@ def _successors(call: CheckedCalls, s: Any, a: int, n: int) -> list[tuple[Any, f
     return successors
 
 
-def _mass_problem(model: Any, call: CheckedCalls, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
+def _mass_problem(model: Any, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
     where = location(model, "successor")
     for k, (_, p) in enumerate(successors):
         if not p >= 0.0:
@@ -233,8 +230,6 @@ def _mass_problem(model: Any, call: CheckedCalls, s: Any, a: int, successors: li
     if abs(total - 1.0) > 1e-9:
         problem = f"has probabilities that sum to {total:.9g}, not 1, from state {s!r} under action {a}"
         return ModelError(problem, "give each next state once, for k = 0, 1, 2, ..., with probabilities that sum to 1.", where=where)
-    if call("is_terminal", s) and not all(call("is_terminal", s2) for s2, p in successors if p > 0.0):
-        return ModelError(f"leaves the terminal state {s!r} under action {a}", "return (s, 1.0) for a terminal s.", where=where)
     return None
 
 
@@ -247,7 +242,7 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
 
     def compare(simulator: str, density: str, claims: list[Claim], fields: tuple[str, ...], named: Callable[[int], str]) -> Diagnoses:
         progress(f"comparing `{simulator}` with `{density}`")
-        disagreed = guard(model, simulator, lambda: disagreement(claims, fields))
+        disagreed = guard(model, simulator, lambda: disagreement(claims, fields)) if claims else None
         if disagreed:
             site, what = disagreed
             stated = "log density" if density.endswith("logpdf") else "probabilities"
@@ -255,19 +250,30 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
             yield ModelError(f"does not follow `{density}` {named(site)}: {what}", remedy, where=location(model, simulator))
 
     def arrived(site: int) -> str:
-        return f"in state {sites[site][2]!r} after action {sites[site][1]}"
+        return f"in state {seen[site][1]!r} after action {seen[site][0]}"
 
     def departed(site: int) -> str:
         return f"from state {sites[site][0]!r} under action {sites[site][1]}"
 
-    claims = [Claim(lambda r, s=s2, a=a: plain.observe(s, a, r), lambda o, s=s2, a=a: plain.obs_logpdf(o, s, a)) for _, a, s2 in sites]  # type: ignore[misc]
-    yield from compare("observe", "obs_logpdf", claims, _fields(shapes.observation), arrived)
+    seen = [(a, s) for _, a, s in sites if not call("is_terminal", s)]
+    seeing, being = shapes.observation, shapes.state
+    claims = [
+        Claim(
+            lambda r, s=s, a=a: flat.flatten(seeing, plain.observe(s, a, r)),  # type: ignore[misc]
+            lambda o, s=s, a=a: plain.obs_logpdf(flat.unflatten(seeing, o), s, a),  # type: ignore[misc]
+        )
+        for a, s in seen
+    ]
+    yield from compare("observe", "obs_logpdf", claims, flat.names(seeing), arrived)
     if model.has("step_logpdf"):
         claims = [
-            Claim(lambda r, s=s, a=a: plain.step(s, a, r)[0], lambda s2, s=s, a=a: plain.step_logpdf(s2, s, a))  # type: ignore[misc]
+            Claim(
+                lambda r, s=s, a=a: flat.flatten(being, plain.step(s, a, r)[0]),  # type: ignore[misc]
+                lambda s2, s=s, a=a: plain.step_logpdf(flat.unflatten(being, s2), s, a),  # type: ignore[misc]
+            )
             for s, a, _ in sites
         ]
-        yield from compare("step", "step_logpdf", claims, _fields(shapes.state), departed)
+        yield from compare("step", "step_logpdf", claims, flat.names(being), departed)
     if model.is_finite and model.has("exact_initial"):
         states, weights = _exact_initial(model)
         probabilities: dict[int, float] = {}
@@ -291,20 +297,14 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
         yield from _plan_problems(model, call, sites)
 
 
-def _fields(shape: Any) -> tuple[str, ...]:
-    return shape.record._fields if shape.record else ()
-
-
 def _sites(model: Any, call: CheckedCalls) -> Iterator[tuple[Any, Any, Any]]:
     """(state, action, state arrived in), not far from the start: every action in turn as far as they are legal."""
     rng = stream(0, "sites")
     for site in range(max(_SITES, min(model.n_actions, _MOST_SITES))):
-        s = call("initial", rng)
+        s = live_initial(call.plain, rng)
         for _ in range(3 * site % 10):
             s2, _ = call("step", s, call("rollout_action", s, rng), rng)
             s = s if call("is_terminal", s2) else s2
-        if call("is_terminal", s):
-            continue
         a = site % model.n_actions if model.n_actions and call("legal", s, site % model.n_actions) else call("rollout_action", s, rng)
         yield s, a, call("step", s, a, rng)[0]
 

@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 
-from airoas.compiler.specialise import OVERLOADED
+from airoas.compiler.fingerprint import OVERLOADED
 
 _MONOTONIC = 1  # CLOCK_MONOTONIC of Linux
 

@@ -20,7 +20,7 @@ _PLAIN = {
     "none": "None",
     "airoas.Rng": "Rng",
 }
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def plain_types(text: str) -> str:
@@ -51,8 +51,8 @@ def explain(error: Exception, where: str, kind: type | None = None) -> CompileEr
 
 def _different_returns(text: str, where: str) -> CompileError | None:
     """Branches that return different types: each with its line, which the compiler lists in no certain order."""
-    matches = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
-    returns = sorted((int(line), plain_types(kind), file) for kind, file, line in matches if _is_theirs(file))
+    found = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
+    returns = sorted((int(line), plain_types(kind), file) for kind, file, line in found if is_theirs(file))
     if not returns:
         return None
     told = " and ".join(f"{kind} in line {line}" for line, kind, _ in returns)
@@ -65,14 +65,15 @@ def _location(text: str, whole: str, where: str) -> str:
     """The innermost line of the user's that the compiler names, in the form of `where`."""
     method = where.partition(" (")[0]
     for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n"):
-        if _is_theirs(file):
+        if is_theirs(file):
             rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
             return f"{method} ({Path(file).resolve()}, line {line}{f': `{rows[-1]}`' if rows else ''})"
     match = re.search(r"Raised from (\S.*) \((\d+)\)", whole) or re.search(r"at (\S.*) \((\d+)\)", text)
-    return f"{method} ({Path(match[1]).resolve()}, line {match[2]})" if match and _is_theirs(match[1]) else where
+    return f"{method} ({Path(match[1]).resolve()}, line {match[2]})" if match and is_theirs(match[1]) else where
 
 
-def _is_theirs(file: str) -> bool:
+def is_theirs(file: str) -> bool:
+    """Whether this is a user's file (or a domain's), and none of the library's own."""
     path = Path(file).resolve()
     ours = _PACKAGE in path.parents and _PACKAGE / "domains" not in path.parents
     return file != "<airoas>" and not ours and "numba" not in path.parts

@@ -271,9 +271,12 @@ class _Digest:
 
     def _class(self, item: Any) -> None:
         if is_namedtuple(item):
-            kinds = field_kinds(item)
-            self._put("namedtuple", item.__name__, [(name, kinds.get(name)) for name in item._fields])  # type: ignore[attr-defined]
+            hints = field_hints(item)
+            self._put("namedtuple", item.__name__, [(name, _spelled(hints.get(name))) for name in item._fields])  # type: ignore[attr-defined]
+            self._each([hint for hint in hints.values() if is_namedtuple(hint)])
             self._each(list(item._field_defaults.items()))  # type: ignore[attr-defined]
+        elif hasattr(item, "holds_flags"):  # a Vector or Flags
+            self._put("array", item.__name__)
         elif issubclass(item, enum.Enum):
             self._put("enum", item.__name__)
             self._each([(name, member.value) for name, member in item.__members__.items()])
@@ -295,9 +298,19 @@ def _importable(item: type) -> bool:
     return getattr(sys.modules.get(item.__module__), item.__qualname__, None) is item
 
 
-def field_kinds(record: type) -> dict[str, str]:
-    """Field name -> kind of a NamedTuple: float, int, bool, or the annotation's own text."""
-    kinds = {}
+def field_hints(record: type) -> dict[str, Any]:
+    """Field name -> annotation of a NamedTuple; its text where that says nothing in the class's module."""
+    hints = {}
     for name, hint in getattr(record, "__annotations__", {}).items():
-        kinds[name] = hint.__name__ if isinstance(hint, type) else getattr(hint, "__forward_arg__", str(hint))
-    return kinds
+        text = hint if isinstance(hint, str) else getattr(hint, "__forward_arg__", None)
+        if text is not None:
+            try:
+                hint = eval(text, {**vars(sys.modules.get(record.__module__, builtins))})
+            except Exception:  # a name of a function's, or of type checkers' alone
+                hint = {"float": float, "int": int, "bool": bool}.get(text, text)
+        hints[name] = hint
+    return hints
+
+
+def _spelled(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint)

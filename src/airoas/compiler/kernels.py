@@ -15,7 +15,7 @@ import numba
 
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
-from airoas.compiler.diagnose import COMPILER_ERRORS, explain
+from airoas.compiler.diagnose import COMPILER_ERRORS, explain, is_theirs
 from airoas.compiler.native import Bound, BoundType, ModelAddressType, Native, Record, interpreted, opened
 from airoas.compiler.specialise import current_mode, entry_to, fingerprint_of, is_noinline, jit_options, running, specialise
 
@@ -40,7 +40,7 @@ class Kernel:
         try:
             return self._dispatcher(mode)(*[self._seen(x, mode) for x in arguments])
         except COMPILER_ERRORS as error:
-            raise explain(error, f"kernel {self.__name__}") from error
+            raise explain(error, self._location(arguments)) from error
 
     def prepare(self, *arguments: Any) -> None:
         """Compile, or load from the cache, for arguments of these types."""
@@ -62,6 +62,14 @@ class Kernel:
         gives = numba.types.unliteral(compiled.signature.return_type)  # one that always gives True gives a flag all the same
         return Bound(call, BoundType(takes, gives), (address, view._address), owner)
 
+    def _location(self, arguments: tuple[Any, ...]) -> str:
+        """For messages: a user's own kernel, or the model that one of ours was compiled for."""
+        code = self.function.__code__
+        classes = [x.native().native_class for x in arguments if isinstance(x, Native) and not isinstance(x, Record)]
+        if classes and not is_theirs(code.co_filename):
+            return str(classes[0].location())
+        return f"kernel {self.__name__} ({code.co_filename}, line {code.co_firstlineno})"
+
     def _seen(self, value: Any, mode: str) -> Any:
         """An argument as a dispatcher takes it: a model with the methods that this kernel mentions."""
         return value.native().view(mode, self._mentioned) if isinstance(value, Native) else value
@@ -76,7 +84,7 @@ class Kernel:
         try:
             dispatcher.compile(kinds)
         except COMPILER_ERRORS as error:
-            raise explain(error, f"kernel {self.__name__}") from error
+            raise explain(error, self._location(arguments)) from error
         return dispatcher.overloads[kinds]
 
     def _dispatcher(self, mode: str) -> Any:

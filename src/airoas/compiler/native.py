@@ -197,12 +197,15 @@ class NativeClass:
         properties: dict[str, python_types.FunctionType],
         constants: dict[str, Any],
         check_methods: Callable[[ModelType, frozenset[str]], None],
+        location: Callable[[], str],
     ) -> None:
         self.name = name
         self.functions = functions
         self.properties = properties
         self.constants = constants
         self.check_methods = check_methods
+        self.location = location
+        """Of the class in the user's file."""
         try:
             parts = {**functions, **{f"@{key}": value for key, value in properties.items()}, **constants}
             self.digest = fingerprint.digest((name, *sorted(parts.items(), key=lambda part: part[0])))
@@ -231,7 +234,7 @@ class NativeClass:
             functions = {name: value for name, value in self.functions.items() if name in key}
             properties = {name: value for name, value in self.properties.items() if name in key}
             constants = {name: value for name, value in self.constants.items() if name in key}
-            self._parts[key] = NativeClass(self.name, functions, properties, constants, self.check_methods)
+            self._parts[key] = NativeClass(self.name, functions, properties, constants, self.check_methods, self.location)
         return self._parts[key]
 
     def method(self, name: str, mode: str) -> Any:

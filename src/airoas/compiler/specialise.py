@@ -15,19 +15,18 @@ import os
 import secrets
 import threading
 import types as python_types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import types
-from numba.core.errors import TypingError
-from numba.extending import overload
 
 from airoas.compiler import fingerprint
-from airoas.compiler.fingerprint import Reads, is_namedtuple, is_native
+from airoas.compiler.arrays import COERCIONS, FixedArray, coerced
+from airoas.compiler.coercion import PlainElements, widened
+from airoas.compiler.fingerprint import OVERLOADED, Reads, is_namedtuple, is_native
 from airoas.compiler.inline import InlineOnly
-from airoas.errors import ModelError, OptionError
+from airoas.errors import OptionError
 
 MODES = ("compiled", "debug", "interpreted")
 _mode = ""
@@ -57,60 +56,6 @@ def running(name: str) -> Iterator[None]:
         _mode = before
 
 
-# --- coercions: a field annotated float holds a float in every branch, interpreted and compiled ---
-
-
-def as_float(x: Any) -> float:
-    """A number as float."""
-    if isinstance(x, (int, float, np.integer, np.floating, np.bool_)):
-        return float(x)
-    raise ModelError(f"{x!r} stands where a float belongs", "return numbers.")
-
-
-def as_int(x: Any) -> int:
-    """An integer as int. A float is refused: dropping its fraction silently would hide a mistake."""
-    if isinstance(x, (int, np.integer, np.bool_)):
-        return int(x)
-    raise ModelError(f"{x!r} stands where an int belongs", "write int(...) around it, or make the component a float.")
-
-
-def as_bool(x: Any) -> bool:
-    """A truth value as bool."""
-    if isinstance(x, (bool, int, np.integer, np.bool_)):
-        return bool(x)
-    raise ModelError(f"{x!r} stands where True or False belongs", "return a comparison.")
-
-
-def _number(kind: Any) -> bool:
-    return isinstance(kind, (types.Number, types.Boolean))
-
-
-@overload(as_float)
-def _as_float(x):
-    if _number(x):
-        return lambda x: np.float64(x)
-    raise TypingError(f"a value of type {x} stands where a float belongs")
-
-
-@overload(as_int)
-def _as_int(x):
-    if isinstance(x, (types.Integer, types.Boolean)):
-        return lambda x: np.int64(x)  # int(x) would keep the narrow type of an int16 table
-    raise TypingError(f"a value of type {x} stands where an int belongs; write int(...) around it")
-
-
-@overload(as_bool)
-def _as_bool(x):
-    if isinstance(x, (types.Integer, types.Boolean)):
-        return lambda x: bool(x)
-    raise TypingError(f"a value of type {x} stands where True or False belongs; return a comparison")
-
-
-COERCE: dict[str, Callable[[Any], Any]] = {"float": as_float, "int": as_int, "bool": as_bool}
-OVERLOADED = fingerprint.OVERLOADED
-OVERLOADED.extend(COERCE.values())
-
-
 def define(source: str, name: str, **scope: Any) -> python_types.FunctionType:
     """The function `name` of a source text of ours, over the given globals."""
     exec(compile(source, "<airoas>", "exec"), scope)
@@ -119,44 +64,41 @@ def define(source: str, name: str, **scope: Any) -> python_types.FunctionType:
 
 
 _constructors: dict[type, python_types.FunctionType] = {}
+_records_of: dict[python_types.FunctionType, type] = {}  # of the constructors
 
 
 def constructor(record: type) -> python_types.FunctionType:
     """A NamedTuple's constructor that coerces each field to its annotation."""
     if record not in _constructors:
-        kinds = fingerprint.field_kinds(record)
+        hints = fingerprint.field_hints(record)
         fields: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
-        values = ", ".join(f"as_{kinds[f]}({f})" if kinds.get(f) in COERCE else f for f in fields)
-        build = define(
-            f"def build({', '.join(fields)}):\n    return _record({values})\n",
-            "build",
-            _record=record,
-            **{f"as_{kind}": coerce for kind, coerce in COERCE.items()},
-        )
+        values = ", ".join(coerced(hints.get(field), field) for field in fields)
+        build = define(f"def build({', '.join(fields)}):\n    return _record({values})\n", "build", _record=record, **COERCIONS)
         defaults = record._field_defaults  # type: ignore[attr-defined]
         build.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
-        _constructors[record] = build
+        _constructors[record], _records_of[build] = build, record
     return _constructors[record]
 
 
-# --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---
+_array_constructors: dict[type, python_types.FunctionType] = {}
 
 
-def widened(array: np.ndarray) -> np.ndarray:
-    """The array with elements of full width: in narrow ones a sum of two would overflow, or round, unlike Python's numbers."""
-    kind = array.dtype.kind
-    wide = np.int64 if kind in "iu" and array.dtype.itemsize < 8 else np.float64 if kind == "f" else array.dtype.newbyteorder("=")
-    view = np.ascontiguousarray(array, dtype=wide).reshape(array.shape).view()
-    view.flags.writeable = False
-    return view
+def array_constructor(kind: type[FixedArray]) -> python_types.FunctionType:
+    if kind not in _array_constructors:
+        _array_constructors[kind] = define(f"def build(values=0):\n    return {coerced(kind, 'values')}\n", "build", **COERCIONS)
+    return _array_constructors[kind]
 
 
-class PlainElements(np.ndarray):
-    """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
+_records: dict[str, type] = {}
 
-    def __getitem__(self, key: Any) -> Any:
-        result = super().__getitem__(key)
-        return result.item() if isinstance(result, np.generic) else result
+
+def compiled_record(record: type) -> type:
+    """The NamedTuple class that stands for this one in compiled code: the first of the same content. Models of equal content are
+    one to the compiler, also where a notebook's cell has made their classes anew."""
+    try:
+        return _records.setdefault(fingerprint.digest(record), record)
+    except fingerprint.NoFingerprintError:
+        return record
 
 
 def canonicalise(value: Any, mode: str) -> Any:
@@ -168,7 +110,7 @@ def canonicalise(value: Any, mode: str) -> Any:
     if type(value) is tuple:
         return tuple(canonicalise(item, mode) for item in value)
     if is_namedtuple(type(value)):
-        return constructor(type(value))(*value)
+        return constructor(type(value) if mode == "interpreted" else compiled_record(type(value)))(*value)
     return value
 
 
@@ -235,6 +177,8 @@ def _calls_itself(function: python_types.FunctionType) -> bool:
 def specialise(function: python_types.FunctionType, mode: str) -> Any:
     """A function ready to run in a mode: a numba dispatcher, or plain Python."""
     with _lock:
+        if mode != "interpreted" and function in _records_of:
+            function = constructor(compiled_record(_records_of[function]))
         return _specialised.get((function, mode)) or _specialise(function, mode)
 
 
@@ -259,6 +203,8 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
             return _forgiving(value)
         if is_namedtuple(value):
             return specialise(constructor(value), mode)
+        if isinstance(value, type) and issubclass(value, FixedArray) and value.shape:
+            return specialise(array_constructor(value), mode)
         if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in OVERLOADED:
             return specialise(value, mode)
         return canonicalise(value, mode)
@@ -269,9 +215,7 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
 
     name = function.__name__ if mode == "interpreted" else unique_name(function)
     try:
-        return fingerprint.rebind_globals(
-            function, convert, finish, name=name, keep=("_record",) if function in _constructors.values() else ()
-        )
+        return fingerprint.rebind_globals(function, convert, finish, name=name, keep=("_record",) if function in _records_of else ())
     except BaseException:
         _specialised.pop((function, mode), None)  # half specialised
         raise

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from airoas.compiler.specialise import OVERLOADED
+from airoas.compiler.fingerprint import OVERLOADED
 
 _MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits
 

@@ -155,8 +155,6 @@ def initial(self: Any, rng: Rng) -> State:
 
 
 def step(self: Any, s: State, a: int, rng: Rng) -> tuple[State, float]:
-    if s.tagged:
-        return s, 0.0
     if a == TAG and s.robot == s.opponent:
         return State(s.robot, s.opponent, 1), 10.0
     robot, opponent = np.uint64(s.robot), np.uint64(s.opponent)  # no index is negative: compiled code need not ask
@@ -177,7 +175,7 @@ def rollout_action(self: Any, s: State, rng: Rng) -> int:
 
 
 def step_logpdf(self: Any, s2: State, s: State, a: int) -> float:
-    if s.tagged or (a == TAG and s.robot == s.opponent):
+    if a == TAG and s.robot == s.opponent:
         return 0.0 if s2.robot == s.robot and s2.opponent == s.opponent and s2.tagged else -math.inf
     if s2.tagged or s2.robot != self.neighbour[s.robot, a]:
         return -math.inf
@@ -191,8 +189,6 @@ def step_logpdf(self: Any, s2: State, s: State, a: int) -> float:
 
 def mutate(self: Any, s: State, o: Any, a: int, rng: Rng) -> State:
     """The opponent to a cell within two steps, as far as two successors of one state are apart. Symmetric."""
-    if s.tagged:
-        return s
     return State(s.robot, int(self.nearby[s.opponent, rng.integer(12)]), 0)
 
 
@@ -200,14 +196,14 @@ def mutate_literal(self: Any, s: State, o: Any, a: int, rng: Rng) -> State:
     """The opponent by a Gaussian of one cell, rounded; unchanged where that is not free."""
     x = math.floor(self.cells[s.opponent, 0] + rng.normal() + 0.5)
     y = math.floor(self.cells[s.opponent, 1] + rng.normal() + 0.5)
-    if s.tagged or x < 0 or y < 0 or x >= self.floor.shape[0] or y >= self.floor.shape[1] or self.floor[x, y] < 0:
+    if x < 0 or y < 0 or x >= self.floor.shape[0] or y >= self.floor.shape[1] or self.floor[x, y] < 0:
         return s
     return State(s.robot, int(self.floor[x, y]), 0)
 
 
 def move(self: Any, s: State, parent: State, o: Any, a: int, beta: float, rng: Rng) -> State:
     """A successor of `parent` drawn from p(s2 | parent, a) p(o | s2)^beta; s where that is zero for all."""
-    if parent.tagged or (a == TAG and parent.robot == parent.opponent):
+    if a == TAG and parent.robot == parent.opponent:
         return s
     rule = self.rule[parent.robot, parent.opponent]
     robot = int(self.neighbour[parent.robot, a])
@@ -239,7 +235,7 @@ def state(self: Any, i: int) -> State:
 
 
 def successor(self: Any, s: State, a: int, k: int) -> tuple[State, float]:
-    if s.tagged or (a == TAG and s.robot == s.opponent):
+    if a == TAG and s.robot == s.opponent:
         return State(s.robot, s.opponent, 1), 1.0 if k == 0 else 0.0
     if k > STAY:
         return s, 0.0
@@ -248,8 +244,6 @@ def successor(self: Any, s: State, a: int, k: int) -> tuple[State, float]:
 
 
 def reward(self: Any, s: State, a: int) -> float:
-    if s.tagged:
-        return 0.0
     if a == TAG:
         return 10.0 if s.robot == s.opponent else -10.0
     return -1.0

@@ -124,7 +124,7 @@ class LaserTag(NamedTuple):
         return float(self.reading_log_mass[self.beams[s.robot, s.opponent, beam], z])
 
     def observe(self: Any, s: State, a: int, rng: Rng) -> Readings:
-        if s.tagged or s.robot == s.opponent:
+        if s.robot == s.opponent:
             return Readings(-1, -1, -1, -1, -1, -1, -1, -1)
         return Readings(
             self.reading(s, 0, rng),
@@ -138,7 +138,7 @@ class LaserTag(NamedTuple):
         )
 
     def obs_logpdf(self: Any, o: Readings, s: State, a: int) -> float:
-        if s.tagged or s.robot == s.opponent:
+        if s.robot == s.opponent:
             for z in o:
                 if z != -1:
                     return -math.inf

@@ -64,8 +64,6 @@ class LightDark(NamedTuple):
         return State(2.0 + 3.0 * rng.normal(), 0)
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.stopped:
-            return s, 0.0
         if a == STOP:
             return State(s.y, 1), 10.0 if abs(s.y) < GOAL else -10.0
         return State(s.y + (a - STOP) * self.step_size, 0), 0.0

@@ -343,16 +343,14 @@ def _initial(rng: Rng) -> State:
 
 
 def _step(model: Any, s: State, dx: float, dy: float, stop: bool, rng: Rng) -> tuple[State, float]:
-    if s.stopped:
-        return s, 0.0
     if stop:
         return State(s.x, s.y, 1), 10.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else -10.0
     return State(s.x + dx + model.move_noise * rng.normal(), s.y + dy + model.move_noise * rng.normal(), 0), 0.0
 
 
 def _step_logpdf(model: Any, s2: State, s: State, dx: float, dy: float, stop: bool) -> float:
-    """Log density on (x, y) of a move; where nothing moves (stop, or stopped before) the log mass, 0 or -inf."""
-    if s.stopped or stop:
+    """Log density on (x, y) of a move; where nothing moves (stop) the log mass, 0 or -inf."""
+    if stop:
         return 0.0 if s2.stopped and s2.x == s.x and s2.y == s.y else -math.inf
     if s2.stopped:
         return -math.inf

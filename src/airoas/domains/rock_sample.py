@@ -98,13 +98,13 @@ class RockSample(NamedTuple):
         return _arrive(self, s, a)
 
     def observe(self: Any, s: State, a: int, rng: Rng) -> Seen:
-        if a < CHECK or s.exited:
+        if a < CHECK:
             return Seen(NONE)
         quality = s.rocks >> (a - CHECK) & 1
         return Seen(quality if rng.uniform() < self.accuracy[s.x, s.y, a - CHECK] else 1 - quality)
 
     def obs_logpdf(self: Any, o: Seen, s: State, a: int) -> float:
-        if a < CHECK or s.exited:
+        if a < CHECK:
             return 0.0 if o.code == NONE else -math.inf
         if o.code == NONE:
             return -math.inf
@@ -126,8 +126,6 @@ class RockSample(NamedTuple):
 
     def value_bounds(self: Any, s: State) -> tuple[float, float]:
         """The value of going straight east, and that of the best tour through the good rocks once all are known."""
-        if s.exited:
-            return 0.0, 0.0
         lower = 10.0 * self.powers[self.size - 1 - s.x]
         upper = lower
         for i in range(self.n_rocks):
@@ -331,7 +329,7 @@ def random_map(size: int, k: int, seed: int) -> RockSample:
 
 def _arrive(model: Any, s: State, a: int) -> tuple[State, float]:
     """The certain successor and its reward."""
-    if s.exited or a >= CHECK:
+    if a >= CHECK:
         return s, 0.0
     if a == SAMPLE:
         rock = model.rock_at[s.x, s.y]

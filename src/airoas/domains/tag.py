@@ -46,10 +46,10 @@ class Tag(NamedTuple):
         return floor_tables | flight(probability)
 
     def observe(self, s: State, a: int, rng: Rng) -> Seen:
-        return Seen(SAME if s.tagged or s.robot == s.opponent else s.robot)
+        return Seen(SAME if s.robot == s.opponent else s.robot)
 
     def obs_logpdf(self, o: Seen, s: State, a: int) -> float:
-        return 0.0 if o.cell == (SAME if s.tagged or s.robot == s.opponent else s.robot) else -math.inf
+        return 0.0 if o.cell == (SAME if s.robot == s.opponent else s.robot) else -math.inf
 
     def cell(self, s: State) -> int:
         return s.opponent

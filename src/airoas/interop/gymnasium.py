@@ -28,9 +28,10 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
     """A model as a world to act in.
 
     An action is an index, or an array [k] where actions are continuous; an observation is an array [width]. In a POMDP
-    nothing is observed before the first action, so `reset` gives zeros that mean nothing. `reset(seed=k)` begins the world
-    of `simulate(..., seed=k)`; without a seed the next one is drawn. `info` holds the true `state`, the `discount` and, where
-    the model forbids actions in some states, the `action_mask` that `action_space.sample(mask)` takes.
+    nothing is observed before the first action, nor in a terminal state: zeros stand there, which mean nothing.
+    `reset(seed=k)` begins the world of `simulate(..., seed=k)`; without a seed the next one is drawn. `info` holds the
+    true `state`, the `discount` and, where the model forbids actions in some states, the `action_mask` that
+    `action_space.sample(mask)` takes.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}
@@ -83,6 +84,8 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             raise ModelError(f"gave the reward {reward} at step {self._time}", "return finite rewards.", where=where)
         self._time += 1
         truncated = not terminated and self._time >= self.max_steps
+        if terminated:
+            self._observations[:] = 0.0  # nothing is observed at the end
         if terminated or truncated:
             self._time = None
         return self._observations[0].copy(), float(reward), bool(terminated), truncated, self._info()
@@ -103,7 +106,8 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         state = self.model.from_row("state", self._states[0])
         info = {"state": state, "discount": self.model.discount}
         if self.model.has("legal"):
-            info["action_mask"] = np.array([self.model.legal(state, a) for a in range(self.model.n_actions)], dtype=np.int8)
+            over = self.model.is_terminal(state)
+            info["action_mask"] = np.array([not over and self.model.legal(state, a) for a in range(self.model.n_actions)], dtype=np.int8)
         return info
 
 

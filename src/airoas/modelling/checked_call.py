@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.compiler.arrays import FixedArray
 from airoas.compiler.kernels import interpreted
 from airoas.compiler.native import Native
 from airoas.compiler.specialise import specialise
@@ -83,7 +84,11 @@ def _refused_field(error: BaseException) -> tuple[str, Any, str]:
     """The field of a NamedTuple that refused a value, the value and the field's kind; nothing where it was another error."""
     frames = list(traceback.walk_tb(error.__traceback__))
     for (outer, _), (inner, _) in itertools.pairwise(frames):
-        if outer.f_code.co_filename == "<airoas>" and outer.f_code.co_name == "build" and inner.f_code.co_name.startswith("as_"):
+        if (
+            outer.f_code.co_filename == "<airoas>"
+            and outer.f_code.co_name == "build"
+            and inner.f_code.co_name in ("as_float", "as_int", "as_bool")
+        ):
             value = inner.f_locals["x"]
             for field, given in outer.f_locals.items():
                 if given is value:
@@ -143,23 +148,29 @@ class CheckedCalls:
         return float(value)
 
     def _tuple(self, hook: Hook, part: str, value: Any) -> Any:
-        shape = self._shapes[part]
+        self._judge_tuple(hook, part, self._shapes[part], value)
+        return guard(self.model, hook.name, lambda: self._rebuild[part](value))
+
+    def _judge_tuple(self, hook: Hook, part: str, shape: Shape, value: Any) -> None:
         source = {"state": "initial", "observation": "observe", "action": "sample_action"}[part]
         expected = f"{shape.record.__name__}({', '.join(shape.record._fields)})" if shape.record else f"a tuple {shape}"
-        if type(value) is not (shape.record or tuple) or len(value) != len(shape.kinds):
+        if type(value) is not (shape.record or tuple) or len(value) != len(shape.parts):
             first = "an earlier call" if source == hook.name else f"`{source}`"
             problem = f"returns {value!r} as {_article(part)}, where {first} returns {expected}"
             raise self._problem(hook, problem, "return the same kind of tuple from every branch and method.")
-        for position, (kind, item) in enumerate(zip(shape.kinds, value, strict=True)):
+        for position, (kind, item) in enumerate(zip(shape.parts, value, strict=True)):
             field = f"`{shape.record._fields[position]}`" if shape.record else f"number {position}"
-            if not is_number(item):
-                raise self._problem(hook, f"returns {item!r} for {field} of {_article(part)}", "return numbers only, in a flat tuple.")
-            if kind == "int" and not isinstance(item, (int, np.integer, np.bool_)):
+            if isinstance(kind, Shape):
+                self._judge_tuple(hook, part, kind, item)
+            elif issubclass(kind, FixedArray):
+                guard(self.model, hook.name, lambda kind=kind, item=item: kind(item))  # type: ignore[misc]
+            elif not is_number(item):
+                raise self._problem(hook, f"returns {item!r} for {field} of {_article(part)}", "return numbers there.")
+            elif kind is int and not isinstance(item, (int, np.integer, np.bool_)):
                 known = "is declared int" if shape.record else f"is an int in `{source}`"
                 change = f"annotate {field} as float" if shape.record else f"write a float in `{source}` (0.0 for 0)"
                 problem = f"returns the float {item!r} for {field} of {_article(part)}, which {known}"
                 raise self._problem(hook, problem, f"{change}, or write int(...) here.")
-        return self._rebuild[part](value)
 
 
 def is_pair(value: Any) -> bool:

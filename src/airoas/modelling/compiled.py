@@ -9,13 +9,14 @@ import numba
 import numpy as np
 
 from airoas.compiler import fingerprint
+from airoas.compiler.arrays import COERCIONS
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.native import ModelType, NativeClass
-from airoas.compiler.specialise import COERCE, canonicalise, define, interpreted_class, interpreted_copy, specialise
+from airoas.compiler.specialise import canonicalise, define, interpreted_class, interpreted_copy, specialise
 from airoas.errors import ModelError
 from airoas.modelling.interface import HOOKS, Hook
-from airoas.modelling.introspection import location, written_in
-from airoas.modelling.layout import Shapes, is_number
+from airoas.modelling.introspection import class_location, location, written_in
+from airoas.modelling.layout import Shape, Shapes, is_number
 from airoas.rng import rng_type
 
 _STATES, _INTEGERS = ("s", "s2", "parent"), ("i", "k", "t", "at")
@@ -62,7 +63,8 @@ def _native_class(self: Any) -> NativeClass:
     for name, function in theirs.items():
         hook = HOOKS.get(name)
         functions[name] = _wrapped(function, hook, shapes) if hook and hook.compiled else function
-    return NativeClass(kind.__name__, functions, properties, constants, lambda model_type, names: _check_methods(self, model_type, names))
+    check, where = (lambda model_type, names: _check_methods(self, model_type, names)), (lambda: class_location(kind))
+    return NativeClass(kind.__name__, functions, properties, constants, check, where)
 
 
 def as_written(self: Any) -> Any:
@@ -117,8 +119,7 @@ def _wrapped(function: types.FunctionType, hook: Hook, shapes: Shapes) -> types.
     coerced = ", ".join(_COERCED[part].format(f"x[{position}]" if len(parts) > 1 else "x") for position, part in enumerate(parts))
     if hook.returns == "action" and shapes.action is None:
         coerced = "as_int(x)"
-    scope: dict[str, Any] = {f"as_{kind}": coerce for kind, coerce in COERCE.items()}
-    scope |= {"rebuild_state": shapes.state.rebuild(), "rebuild_observation": shapes.observation.rebuild()}
+    scope: dict[str, Any] = COERCIONS | {"rebuild_state": shapes.state.rebuild(), "rebuild_observation": shapes.observation.rebuild()}
     if shapes.action is not None:
         scope["rebuild_action"] = shapes.action.rebuild()
     given = ", ".join(("self", *hook.parameters))
@@ -150,9 +151,9 @@ def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError |
     """What is wrong with one method once it is compiled against the declared types, or None."""
     shapes = self.shapes
     user = written_in(type(self))[hook.name]
-    kinds = {name: numba.typeof(shapes.state.example()) for name in _STATES} | dict.fromkeys(_INTEGERS, numba.int64)
-    kinds["o"] = numba.typeof(shapes.observation.example())
-    kinds["a"] = numba.int64 if shapes.action is None else numba.typeof(shapes.action.example())
+    kinds = dict.fromkeys(_STATES, shapes.state.native()) | dict.fromkeys(_INTEGERS, numba.int64)
+    kinds["o"] = shapes.observation.native()
+    kinds["a"] = numba.int64 if shapes.action is None else shapes.action.native()
     kinds |= {"rng": rng_type, "beta": numba.float64, "out": numba.float64[::1]}
     dispatcher = specialise(user, model_type.mode)
     where = location(self, hook.name)
@@ -172,23 +173,9 @@ def _return_problem(self: Any, hook: Hook, returned: Any, where: str) -> ModelEr
         return ModelError(f"returns {returned}, not a pair", f"return ({hook.returns}): {hook.meaning}.", where=where)
     for part, kind in zip(parts, given, strict=True):
         if part in ("state", "observation") or (part == "action" and shapes.action is not None):
-            shape = getattr(shapes, part)
-            source = {"state": "initial", "observation": "observe", "action": "sample_action"}[part]
-            if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.kinds):
-                return ModelError(
-                    f"returns {kind} for the {part}, where `{source}` gives {shape}",
-                    f"return a tuple of {len(shape.kinds)} numbers.",
-                    where=where,
-                )
-            for position, (want, have) in enumerate(zip(shape.kinds, kind, strict=True)):
-                if want == "int" and isinstance(have, numba.types.Float):
-                    field = shape.record._fields[position] if shape.record else f"number {position}"
-                    remedy = (
-                        f"write a float in `{source}` (0.0 for 0), or int(...) here."
-                        if shape.record is None
-                        else f"annotate `{field}: float`, or write int(...) here."
-                    )
-                    return ModelError(f"gives a float for {field} of the {part}, which is an int in `{source}`", remedy, where=where)
+            problem = _tuple_problem(getattr(shapes, part), kind, part, where)
+            if problem is not None:
+                return problem
         elif part == "integer" or part == "action":
             if not isinstance(kind, (numba.types.Integer, numba.types.Boolean)):
                 return ModelError(f"returns {kind}, not an integer", f"return an integer: {hook.meaning}.", where=where)
@@ -196,4 +183,23 @@ def _return_problem(self: Any, hook: Hook, returned: Any, where: str) -> ModelEr
             return ModelError(f"returns {kind}, not True or False", "return a comparison.", where=where)
         elif part == "real" and not isinstance(kind, (numba.types.Number, numba.types.Boolean)):
             return ModelError(f"returns {kind}, not a number", f"return a number: {hook.meaning}.", where=where)
+    return None
+
+
+def _tuple_problem(shape: Shape, kind: Any, part: str, where: str) -> ModelError | None:
+    """What is wrong with a returned tuple of this type."""
+    source = {"state": "initial", "observation": "observe", "action": "sample_action"}[part]
+    if not isinstance(kind, numba.types.BaseTuple) or len(kind) != len(shape.parts):
+        problem = f"returns {kind} for the {part}, where `{source}` gives {shape}"
+        return ModelError(problem, f"return a tuple of {len(shape.parts)} parts.", where=where)
+    for k, (want, have) in enumerate(zip(shape.parts, kind, strict=True)):
+        if isinstance(want, Shape):
+            inner = _tuple_problem(want, have, part, where)
+            if inner is not None:
+                return inner
+        elif want is int and isinstance(have, numba.types.Float):
+            field = shape.field(k)
+            change = f"annotate `{field}: float`" if shape.record else f"write a float in `{source}` (0.0 for 0)"
+            problem = f"gives a float for {field} of the {part}, which is an int in `{source}`"
+            return ModelError(problem, f"{change}, or write int(...) here.", where=where)
     return None

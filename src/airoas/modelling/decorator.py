@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from airoas.compiler import fingerprint
+from airoas.compiler.coercion import NUMBERS
 from airoas.compiler.native import Handle, Native
-from airoas.compiler.specialise import COERCE
 from airoas.errors import ModelError, OptionError, suggest
 from airoas.modelling.compiled import ROWS, as_written, native_class
 from airoas.modelling.interface import FINITE, HOOKS
@@ -72,23 +72,23 @@ class Model(Native):
     def row(self, what: str, value: Any) -> np.ndarray:
         """A state, observation or action as the one row of an array [1, size], which is how kernels receive it."""
         shape: Shape | None = getattr(self.shapes, what)
+        problem = f"{value!r} is no {what} of {type(self).__name__}"
+        if shape is not None:
+            try:
+                return np.array([shape.to_row(value)])
+            except ModelError as error:
+                raise OptionError(f"{problem}: {error.problem}", f"give {shape}.") from None
         items = value if isinstance(value, tuple) else (value,)
-        size = len(shape.kinds) if shape else 1
-        if len(items) != size or not all(map(is_number, items)):
-            raise OptionError(
-                f"{value!r} is no {what} of {type(self).__name__}", f"give {shape or f'an action index 0 .. {self.n_actions - 1}'}."
-            )
-        if shape is None and not 0 <= items[0] < self.n_actions:
+        if len(items) != 1 or not is_number(items[0]):
+            raise OptionError(problem, f"give an action index 0 .. {self.n_actions - 1}.")
+        if not 0 <= items[0] < self.n_actions:
             raise OptionError(f"there is no action {value!r}", f"use an index 0 .. {self.n_actions - 1} of {', '.join(self.action_names)}.")
         return np.array([items], dtype=np.float64)
 
     def from_row(self, what: str, row: np.ndarray) -> Any:
         """The tuple (or action index) that a row of numbers stands for."""
         shape: Shape | None = getattr(self.shapes, what)
-        if shape is None:
-            return int(row[0])
-        values = [{"float": float, "int": int, "bool": bool}[kind](x) for kind, x in zip(shape.kinds, row, strict=True)]
-        return shape.record(*values) if shape.record else tuple(values)
+        return int(row[0]) if shape is None else shape.from_row(row)
 
     @property
     def fingerprint(self) -> str:
@@ -178,7 +178,7 @@ def _bad_fields(cls: Any, fields: dict[str, Any], error: TypeError) -> OptionErr
 
 
 def _instance(kind: Any, values: tuple[Any, ...]) -> Any:
-    hints = fingerprint.field_kinds(kind._user_class)
+    hints = fingerprint.field_hints(kind._user_class)
     if len(values) != len(kind._fields):
         raise OptionError(
             f"{kind.__name__} takes {len(kind._fields)} parameters, not {len(values)}", f"they are {', '.join(kind._fields)}."
@@ -205,13 +205,16 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-def _coerce_field(kind: Any, name: str, hint: str, value: Any) -> Any:
-    if hint in COERCE:
+def _coerce_field(kind: Any, name: str, hint: Any, value: Any) -> Any:
+    if hint in (float, int, bool):
         try:
-            return COERCE[hint](value)
+            return NUMBERS[hint](value)
         except ModelError:
-            raise OptionError(f"{kind.__name__}({name}={value!r}): {name} is declared {hint}", f"give it a value of type {hint}.") from None
-    if isinstance(value, np.ndarray) or "ndarray" in hint or "NDArray" in hint:
+            declared = hint.__name__
+            problem = f"{kind.__name__}({name}={value!r}): {name} is declared {declared}"
+            raise OptionError(problem, f"give it a value of type {declared}.") from None
+    told = hint.__name__ if isinstance(hint, type) else str(hint)
+    if isinstance(value, np.ndarray) or "ndarray" in told or "NDArray" in told:
         array = np.asarray(value)
         if array.dtype.hasobject or array.dtype.kind not in "biuf":
             raise OptionError(f"{kind.__name__}({name}=...) is not an array of numbers", "give it numbers in equal rows.")
@@ -244,13 +247,22 @@ def _names(self: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def live_initial(self: Any, rng: Rng) -> Any:
+    """A draw from the initial belief that is not terminal."""
+    for _ in range(1000):
+        s = self.initial(rng)
+        if not self.is_terminal(s):
+            return s
+    raise ModelError("draws terminal states only", "begin where there is something to decide.", where=location(self, "initial"))
+
+
 def _find_shapes(self: Any) -> Shapes:
     problems = structure_problems(type(self))
     if problems:
         raise problems[0]
     rng, plain = stream(0, "shapes"), as_written(self)
-    s = plain.initial(rng)
-    state = Shape.of(s, location(self, "initial"))
+    state = Shape.of(plain.initial(rng), location(self, "initial"))
+    s = live_initial(plain, rng)
     action = None
     if self.has("actions"):
         a: Any = next((a for a in range(self.n_actions) if plain.legal(s, a)), None)
@@ -265,10 +277,11 @@ def _find_shapes(self: Any) -> Shapes:
     if not isinstance(pair[0], tuple):
         raise ModelError(f"returns {pair!r}, whose first part is not a state", "return (next_state, reward).", where=location(self, "step"))
     arrived = Shape.of(pair[0], location(self, "step"))
-    if arrived.record is not state.record or len(arrived.kinds) != len(state.kinds):
+    if arrived.record is not state.record or len(arrived.parts) != len(state.parts):
         raise ModelError(
             f"returns the state {pair[0]!r}, where `initial` returns {s!r}",
             "return the same kind of tuple.",
             where=location(self, "step"),
         )
-    return Shapes(state, Shape.of(plain.observe(pair[0], a, rng), location(self, "observe")), action)
+    o = plain.observe(s if plain.is_terminal(pair[0]) else pair[0], a, rng)
+    return Shapes(state, Shape.of(o, location(self, "observe")), action)

@@ -11,6 +11,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.decorator import live_initial
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
 
@@ -118,8 +119,11 @@ def live_particles(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarra
     return states, weights, allowed
 
 
-def decide_terminal(allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
+def decide_terminal(model: Any, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
     """The answer where the episode has ended in every particle: any action."""
-    actions = np.flatnonzero(allowed)
-    stats = Stats("terminal", time.perf_counter() - begun, preparation=preparation)
-    return Decision(int(actions[rng.integer(len(actions))]), 0.0, 0.0, 0.0, stats)
+    if model.n_actions:
+        actions = np.flatnonzero(allowed)
+        action = int(actions[rng.integer(len(actions))])
+    else:
+        action = model.sample_action(live_initial(model, rng), rng)
+    return Decision(action, 0.0, 0.0, 0.0, Stats("terminal", time.perf_counter() - begun, preparation=preparation))

@@ -52,7 +52,7 @@ class PBVI:
         begun += preparation
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
-            return decide_terminal(allowed, rng, begun, preparation)
+            return decide_terminal(model, allowed, rng, begun, preparation)
         actions, values = np.flatnonzero(allowed), np.zeros(len(result["first"]))
         _sum_values(model, result["values"], states, weights, values)
         values[~np.isin(result["first"], (*actions, -1))] = -np.inf

@@ -41,7 +41,7 @@ class QMDP:
         begun += preparation
         _, weights, allowed = live_particles(model, belief)
         if not weights.any():
-            return decide_terminal(allowed, rng, begun, preparation)
+            return decide_terminal(model, allowed, rng, begun, preparation)
         actions = np.flatnonzero(allowed)
         q = bounds.sums(model, belief)[len(bounds.first_actions) :][actions]
         best = np.flatnonzero(q == q.max())

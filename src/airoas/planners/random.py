@@ -19,12 +19,12 @@ class Random:
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         begun = time.perf_counter()
-        _, weights, allowed = live_particles(model, belief)
-        if model.n_actions == 0:
-            state = model.from_row("state", belief.draw(1, rng).states[0])
-            return Decision(model.sample_action(state, rng), float("nan"), stats=Stats("done", time.perf_counter() - begun))
+        states, weights, allowed = live_particles(model, belief)
         if not weights.any():
-            return decide_terminal(allowed, rng, begun, 0.0)
+            return decide_terminal(model, allowed, rng, begun, 0.0)
+        if model.n_actions == 0:
+            state = model.from_row("state", Particles(states, weights).draw(1, rng).states[0])
+            return Decision(model.sample_action(state, rng), float("nan"), stats=Stats("done", time.perf_counter() - begun))
         actions = np.flatnonzero(allowed)
         action = int(actions[rng.integer(len(actions))])
         return Decision(action, float("nan"), stats=Stats("done", time.perf_counter() - begun))

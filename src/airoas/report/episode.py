@@ -205,7 +205,7 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     step = episode.trace[t]
     decision, stats = step.decision, step.decision.stats
     yield "action", episode.action_name(step.action)
-    yield "observation", named(step.observation)
+    yield "observation", NOTHING if step.observation is None else named(step.observation)
     yield "reward", f"{step.reward:g}"
     yield "value of the plan", NOTHING if math.isnan(decision.value) else f"{decision.value:.4g}"
     if not math.isnan(decision.lower + decision.upper):

@@ -32,7 +32,7 @@ def new_figure(width: float, height: float) -> Any:
 def component_names(model: Any) -> tuple[str, ...]:
     """What the numbers of a state are called; s[0], s[1], ... where the model does not say."""
     shape = model.shapes.state
-    return tuple(shape.record._fields) if shape.record else tuple(f"s[{index}]" for index in range(len(shape.kinds)))
+    return shape.names if shape.record else tuple(f"s[{index}]" for index in range(shape.size))
 
 
 @dataclass(frozen=True)

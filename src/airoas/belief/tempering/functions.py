@@ -157,7 +157,8 @@ def gibbs(
 
 @kernel
 def mutate(model: Any, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any) -> None:
-    """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s)."""
+    """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s); -inf where the episode would
+    have ended."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     own = new_stream()
@@ -168,7 +169,8 @@ def mutate(model: Any, states: Any, log_likelihoods: Any, actions: Any, observat
             s = model.read_state(states, i)
             s2 = model.mutate(s, o, a, own)
             model.write_state(proposed, i, s2)
-            ratios[i] = model.mutate_logratio(s2, s, o, a)
+            if not model.is_terminal(s2):
+                ratios[i] = model.mutate_logratio(s2, s, o, a)
 
 
 @kernel
@@ -193,7 +195,10 @@ def weigh_transitions(
         if ratios[i] == -math.inf:
             continue
         parent, s2 = model.read_state(ancestors, i), model.read_state(proposed, i)
-        likelihood = -math.inf if model.is_terminal(s2) else model.obs_logpdf(o, s2, a)
+        if model.is_terminal(s2):
+            ratios[i] = -math.inf
+            continue
+        likelihood = model.obs_logpdf(o, s2, a)
         after = model.step_logpdf(s2, parent, a)
         before = model.step_logpdf(model.read_state(states, i), parent, a)
         bad += is_no_density(likelihood)

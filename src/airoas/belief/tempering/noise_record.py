@@ -14,7 +14,7 @@ from numba.core.types.misc import CPointer
 from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_jitable, register_model
 from numba.np.arrayobj import make_array
 
-from airoas.compiler.specialise import OVERLOADED
+from airoas.compiler.fingerprint import OVERLOADED
 from airoas.rng import Rng, rng_type
 
 UNIFORM, NORMAL, INTEGER = 1, 2, 2  # kind of an integer draw: INTEGER + n, so that another range is another kind

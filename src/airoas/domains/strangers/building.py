@@ -92,8 +92,6 @@ class Building(NamedTuple):
         return State(x + 8.0 * rng.uniform(), y + 11.0 * rng.uniform(), 2.0 * math.pi * rng.uniform(), 0)
 
     def step(self: Any, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.docked:
-            return s, 0.0
         if a == DOCK:
             dx, dy = s.x - CHARGER[0], s.y - CHARGER[1]
             near = dx * dx + dy * dy <= NEAR * NEAR

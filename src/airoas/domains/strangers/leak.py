@@ -41,8 +41,6 @@ class Leak(NamedTuple):
         return State(0, HATCHES * rng.uniform(), 2.0 + 3.0 * rng.uniform(), 0)
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.mended:
-            return s, 0.0
         hatch = a % HATCHES
         way = 0.2 * abs(hatch - s.team)
         if a < HATCHES:

@@ -48,8 +48,6 @@ class Mine(NamedTuple):
         return State(LENGTH, 1 + rng.integer(SHAFTS), 0)
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.down:
-            return s, 0.0
         if a >= SHAFT and s.position == LENGTH:
             return State(s.position, s.ore, 1), 100.0 if a - SHAFT + 1 == s.ore else -60.0
         position = s.position

@@ -58,8 +58,6 @@ class Patrol(NamedTuple):
         return State(SIZE // 2, SIZE // 2, lane if course % 2 == 0 else far, far if course % 2 == 0 else lane, course, 0, 0)
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.over:
-            return s, 0.0
         if a == ATTACK and distance(s) <= RANGE and rng.uniform() < (0.6 if s.alarmed else 0.9):
             return State(s.x, s.y, s.sub_x, s.sub_y, s.course, s.alarmed, 1), 85.0
         x, y = moved(s.x, s.y, a, STRIDE if a < PING else 0)

@@ -69,8 +69,6 @@ class Rescue(NamedTuple):
         return State(EXIT, 1 + rng.integer(ROOMS - 1), 1 << fire, 0)
 
     def step(self: Any, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.over:
-            return s, 0.0
         room = self.near[s.room, a] if a < CALL else s.room
         victim = s.victim
         if a == LIFT and victim == s.room:

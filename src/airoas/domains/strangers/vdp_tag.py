@@ -166,8 +166,6 @@ def _initial(rng: Rng) -> State:
 
 
 def _step(s: State, angle: float, look: bool, rng: Rng) -> tuple[State, float]:
-    if distance(s) < TAG:
-        return s, 0.0
     target_x, target_y = drift(s.target_x, s.target_y)
     target_x += TARGET_SD * rng.normal()
     target_y += TARGET_SD * rng.normal()

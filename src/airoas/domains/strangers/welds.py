@@ -41,8 +41,6 @@ class Welds(NamedTuple):
         return State(0, rng.normal())
 
     def step(self, s: State, a: int, rng: Rng) -> tuple[State, float]:
-        if s.weld == WELDS:
-            return s, 0.0
         if a == TAP:
             return s, -0.3
         if a == ULTRASOUND:

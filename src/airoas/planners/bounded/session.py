@@ -155,7 +155,7 @@ class Session:
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
             self._waiting.append(held)
-            return decide_terminal(allowed, rng, begun, preparation)
+            return decide_terminal(self.model, allowed, rng, begun, preparation)
         search.allowed[:] = allowed
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)

@@ -131,7 +131,7 @@ class VisitSession:
         deadline = math.inf if planner.seconds is None else begun + planner.seconds
         root = make_root(model, belief)
         if root.alive == 0.0:
-            return self._decide_terminal(belief, rng, begun, preparation)
+            return decide_terminal(model, live_particles(model, belief)[2], rng, begun, preparation)
         seed, held = rng.bits(62), []
         for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
@@ -184,12 +184,6 @@ class VisitSession:
         if end == BAD_LIKELIHOOD:
             remedy = "return a finite log density, or -inf."
             raise ModelError("is nan or +inf in a simulation", remedy, where=location(self.model, "obs_logpdf"))
-
-    def _decide_terminal(self, belief: Particles, rng: Rng, begun: float, preparation: float) -> Decision:
-        if self.model.n_actions:
-            return decide_terminal(live_particles(self.model, belief)[2], rng, begun, preparation)
-        action = self.model.sample_action(self.model.initial(rng), rng)
-        return Decision(action, 0.0, stats=Stats("terminal", now() - begun, preparation=preparation))
 
 
 def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
-from airoas.tables import TextTable
+from airoas.tables import TextTable, numbers
 
 TreeNode = tuple["_Indexed", int]
 """A node of one of the trees."""
@@ -139,7 +139,7 @@ class ActionNode:
     def name(self) -> str:
         """The action's name, or its numbers where actions are continuous."""
         names = self._model.action_names
-        return str(names[self.action]) if names else _numbers(self.action)
+        return str(names[self.action]) if names else numbers(self.action)
 
     def __repr__(self) -> str:
         return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"
@@ -157,10 +157,6 @@ def _observation(model: Any, tree: _Indexed, node: int) -> Any:
     return model.from_row("observation", tree.observation(node))
 
 
-def _numbers(values: tuple[Any, ...]) -> str:
-    return " ".join(f"{float(x):.4g}" for x in values)
-
-
 def _rows(node: HistoryNode | ActionNode, label: str, level: int, levels: int, width: int) -> Iterator[str]:
     label = "  " * level + label
     yield f"{label if len(label) < 44 else label[:40] + '...':<44}{node.visits:>10}{node.value:>12.4f}"
@@ -168,7 +164,7 @@ def _rows(node: HistoryNode | ActionNode, label: str, level: int, levels: int, w
         return
     children: list[Any] = sorted(node.children, key=lambda child: -child.visits)
     for child in children[:width]:
-        label = child.name if isinstance(child, ActionNode) else f"sees {_numbers(child.observation)}"
+        label = child.name if isinstance(child, ActionNode) else f"sees {numbers(child.observation)}"
         yield from _rows(child, label, level + 1, levels, width)
     if len(children) > width:
         yield f"{'  ' * (level + 1)}and {len(children) - width} less visited"

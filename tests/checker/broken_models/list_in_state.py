@@ -1,4 +1,4 @@
-# expect: Broken.initial | a tuple with tuple
+# expect: Broken.initial | a tuple with list
 import math
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class Broken(NamedTuple):
         return ("left", "right")
 
     def initial(self, rng):  # <- here
-        return ((rng.normal(), 0.0), 0)
+        return ([rng.normal(), 0.0], 0)
 
     def step(self, s, a, rng):
         if self.is_terminal(s):

@@ -1,0 +1,126 @@
+"""Numbers that look the same in every mode: what a field annotated float or int holds, and the elements of arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import overload
+
+from airoas.compiler.fingerprint import OVERLOADED
+from airoas.errors import ModelError
+
+# --- coercions: a field annotated float holds a float in every branch, interpreted and compiled ---
+
+
+def as_float(x: Any) -> float:
+    """A number as float."""
+    if isinstance(x, (int, float, np.integer, np.floating, np.bool_)):
+        return float(x)
+    raise ModelError(f"{x!r} stands where a float belongs", "return numbers.")
+
+
+def as_int(x: Any) -> int:
+    """An integer as int. A float is refused: dropping its fraction silently would hide a mistake."""
+    if isinstance(x, (int, np.integer, np.bool_)):
+        return int(x)
+    raise ModelError(f"{x!r} stands where an int belongs", "write int(...) around it, or make the component a float.")
+
+
+LARGEST = 1 << 53
+"""Whole numbers up to here are exact in a row, which holds floats."""
+
+
+def as_whole(x: Any) -> int:
+    """An integer that a row can hold."""
+    n = as_int(x)
+    if not -LARGEST <= n <= LARGEST:
+        raise ModelError(f"{n} is beyond 2**53, where a row of floats holds whole numbers no more", "keep it smaller, or split it in two.")
+    return n
+
+
+def as_bool(x: Any) -> bool:
+    """A truth value as bool."""
+    if isinstance(x, (bool, int, np.integer, np.bool_)):
+        return bool(x)
+    raise ModelError(f"{x!r} stands where True or False belongs", "return a comparison.")
+
+
+def _number(kind: Any) -> bool:
+    return isinstance(kind, (types.Number, types.Boolean))
+
+
+@overload(as_float)
+def _as_float(x):
+    if _number(x):
+        return lambda x: np.float64(x)
+    raise TypingError(f"a value of type {x} stands where a float belongs")
+
+
+@overload(as_int)
+def _as_int(x):
+    if isinstance(x, (types.Integer, types.Boolean)):
+        return lambda x: np.int64(x)  # int(x) would keep the narrow type of an int16 table
+    raise TypingError(f"a value of type {x} stands where an int belongs; write int(...) around it")
+
+
+@overload(as_whole)
+def _as_whole(x):
+    return lambda x: as_int(x)
+
+
+@overload(as_bool)
+def _as_bool(x):
+    if isinstance(x, (types.Integer, types.Boolean)):
+        return lambda x: bool(x)
+    raise TypingError(f"a value of type {x} stands where True or False belongs; return a comparison")
+
+
+NUMBERS: dict[Any, Callable[[Any], Any]] = {float: as_float, int: as_int, bool: as_bool}
+OVERLOADED.extend((*NUMBERS.values(), as_whole))
+
+
+# --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """The array with elements of full width: in narrow ones a sum of two would overflow, or round, unlike Python's numbers."""
+    kind = array.dtype.kind
+    wide = np.int64 if kind in "iu" and array.dtype.itemsize < 8 else np.float64 if kind == "f" else array.dtype.newbyteorder("=")
+    view = np.ascontiguousarray(array, dtype=wide).reshape(array.shape).view()
+    view.flags.writeable = False
+    return view
+
+
+class PlainElements(np.ndarray):
+    """A view whose elements are Python's numbers, which add up and overflow as in compiled code (numpy's True + True is True)."""
+
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(tuple(map(_index, key)) if isinstance(key, tuple) else _index(key))
+        return result.item() if isinstance(result, np.generic) else result
+
+
+def _index(key: Any) -> Any:
+    """True and False are 1 and 0, as in a list."""
+    return int(key) if isinstance(key, (bool, np.bool_)) else key
+
+
+@overload(operator.getitem)
+def _flag_as_index(x, key):
+    if isinstance(x, (types.Array, types.UniTuple, types.NamedUniTuple, types.List)) and isinstance(key, types.Boolean):
+        return lambda x, key: x[int(key)]
+    if isinstance(x, types.Array) and isinstance(key, types.BaseTuple) and any(isinstance(part, types.Boolean) for part in key):
+        if len(key) == 2:
+            return lambda x, key: x[int(key[0]), int(key[1])]
+        if len(key) == 3:
+            return lambda x, key: x[int(key[0]), int(key[1]), int(key[2])]
+    return None
+
+
+@overload(float)
+def _flag_as_float(x):
+    return (lambda x: 1.0 if x else 0.0) if isinstance(x, types.Boolean) else None
