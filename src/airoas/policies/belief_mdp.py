@@ -133,6 +133,8 @@ class Runs(Record):
     returns: Any
     """[R]"""
     deadline: float
+    cut: int
+    """Steps after which a promise counts for the rest."""
     n_runs: int
     n_particles: int
 
@@ -181,6 +183,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         world=np.arange(runs),
         returns=np.zeros(runs),
         deadline=math.inf,
+        cut=1 << 60,
         n_runs=runs,
         n_particles=particles,
     )
@@ -470,13 +473,13 @@ def resample(runs: Runs, r: int, seed: int) -> None:
 
 @kernel
 def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> int:
-    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up what
-    the policy still promises counts for the rest. How many steps were made."""
+    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up, or
+    after `cut` steps, what the policy still promises counts for the rest. How many steps were made."""
     set_runs(runs, states, weights, hash_key(seed, -1, 0))
     factor = 1.0
     for t in range(horizon):
         choose_actions(policy, runs, t, hash_key(seed, t, 0))
-        if t > 0 and now() >= runs.deadline:
+        if t > 0 and (t == runs.cut or now() >= runs.deadline):
             for r in range(runs.n_runs):
                 if runs.chosen_action[r] >= 0:
                     runs.returns[r] += factor * runs.q[r, best_of(runs.q[r])]
