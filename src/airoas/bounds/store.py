@@ -69,14 +69,14 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
 def _path(model: Any, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     directory = folder() if model.native().native_class.cacheable else None
-    key = hashlib.sha256(repr((model.fingerprint, what, __version__, _sources())).encode()).hexdigest()[:40]
+    key = hashlib.sha256(repr((model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))).encode()).hexdigest()[:40]
     return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 
 
 @functools.cache
-def _sources() -> str:
-    """The digest of this package, so that a changed method finds nothing of the old one."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
+def digest_of_sources(package: Path) -> str:
+    """The digest of a package, so that a changed method finds nothing of the old one."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(package.rglob("*.py")))).hexdigest()
 
 
 def _load(path: Path) -> dict[str, np.ndarray] | None:

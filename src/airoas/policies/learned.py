@@ -8,18 +8,19 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
-from airoas.bounds.store import keep, stored
+from airoas.bounds.store import digest_of_sources, keep, stored
 from airoas.errors import OptionError
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
-from airoas.policies.validation import validate
+from airoas.policies.validation import promise, validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
@@ -46,6 +47,8 @@ class Learned:
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Of each in validation, with its standard error."""
+    bias: float = 0.0
+    """By how much the policy promises more than it earned there."""
 
 
 def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
@@ -72,7 +75,9 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         rounds += 1
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
-    return Learned(correction, rounds, _digest(correction), _best(returns), blind, returns)
+    best = _best(returns)
+    bias = promise(model, policy_of(model, Learned(correction, rounds, "", best, blind)), initial, weights) - returns[best][0]
+    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias)
 
 
 def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -111,10 +116,14 @@ def _digest(correction: Forest | None) -> str:
 _known: dict[str, Learned] = {}
 
 
+def _what() -> str:
+    return f"policy {digest_of_sources(Path(__file__).parent)}"
+
+
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
     if model.fingerprint not in _known:
-        arrays = stored(model, "policy")
+        arrays = stored(model, _what())
         if arrays is None:
             return None
         _known[model.fingerprint] = from_arrays(arrays)
@@ -126,7 +135,7 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
     known = find_learned(model)
     if known is None:
         known = learn(model, seconds, progress)
-        keep(model, "policy", to_arrays(known))
+        keep(model, _what(), to_arrays(known))
         _known[model.fingerprint] = known
     return known
 
@@ -138,6 +147,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "digest": np.array(learned.digest),
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
+        "bias": np.array(learned.bias),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names]),
     }
@@ -149,8 +159,9 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
+    bias = float(arrays["bias"])
     validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated)
+    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated, bias)
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:
@@ -160,4 +171,4 @@ def policy_of(model: Any, learned: Learned | None) -> Policy:
     if learned is None:
         return make_policy(model)
     way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)
-    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind)
+    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind, learned.bias)
