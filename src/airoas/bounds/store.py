@@ -10,8 +10,9 @@ import contextlib
 import functools
 import hashlib
 import io
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,20 @@ def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
     path = _path(model, what)
     if path:
         _save(path, arrays)
+
+
+@contextlib.contextmanager
+def alone(model: Any, what: str) -> Iterator[None]:
+    """While one process computes this, others wait for it; the system lets go of what a killed one held."""
+    path = _path(model, what)
+    if path is None or os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    with path.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -104,3 +119,4 @@ def _clean(directory: Path) -> None:
         total += file.stat().st_size
         if total > _KEEP_BYTES:
             file.unlink(missing_ok=True)
+            file.with_suffix(".lock").unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import math
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,9 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
-from airoas.bounds.store import digest_of_sources, keep, stored
+from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.errors import OptionError
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.validation import promise, validate
@@ -134,10 +135,55 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
     """What was learned of a model, learning it now where nothing was."""
     known = find_learned(model)
     if known is None:
-        known = learn(model, seconds, progress)
-        keep(model, _what(), to_arrays(known))
-        _known[model.fingerprint] = known
+        with alone(model, _what()):  # two processes learn once
+            known = find_learned(model)
+            if known is None:
+                _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
+                known = learn(model, seconds, progress)
+                keep(model, _what(), to_arrays(known))
+                _known[model.fingerprint] = known
     return known
+
+
+def save(learned: Learned, model: Any, path: str | Path) -> None:
+    """Write what was learned to a file of arrays."""
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(model.n_actions), **to_arrays(learned)}
+    with Path(path).open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def load(model: Any, path: str | Path) -> Learned:
+    """What `save` wrote, as what is known of the model in this process."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
+        known = from_arrays(arrays)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise OptionError(
+            f"{path} holds no learned policy ({type(error).__name__})", "write it with FittedQ().save(model, path)."
+        ) from None
+    if written_for != (type(model).__name__, model.n_actions):
+        problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
+        raise OptionError(problem, "load it for the model that it was learned for.")
+    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), model.n_actions):
+        raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
+    _known[model.fingerprint] = known
+    return known
+
+
+def _is_whole(forest: Forest, features: int, actions: int) -> bool:
+    """Whether compiled code reads nothing beyond the ends of a forest."""
+    nodes, inner = len(forest.cut), forest.child >= 0
+    return (
+        forest.values.shape == (nodes, actions)
+        and all(part.shape == (nodes,) and part.dtype == np.int64 for part in (forest.first, forest.second, forest.child))
+        and forest.roots.dtype == np.int64
+        and bool(((forest.roots >= 0) & (forest.roots < nodes)).all())
+        and bool((forest.child[inner] > np.flatnonzero(inner)).all() and (forest.child[inner] < nodes - 1).all())
+        and bool(((forest.first >= 0) & (forest.first < features) & (forest.second >= 0) & (forest.second <= features)).all())
+        and bool(np.isfinite(forest.cut).all() and np.isfinite(forest.values).all())
+    )
 
 
 def to_arrays(learned: Learned) -> dict[str, np.ndarray]:

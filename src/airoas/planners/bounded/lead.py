@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.filters.interface import as_particles
-from airoas.belief.filters.particle import BootstrapFilter
+from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles
 from airoas.errors import BeliefError
 from airoas.modelling.batch import batch
@@ -19,12 +19,12 @@ from airoas.rng import stream
 
 MOST, FEWEST = 64, 8
 """Pairs of episodes."""
-SURE = 1.0
+SURE = 2.0
 """Errors by which the search must be better."""
 ENOUGH = 3
 """Rounds of learning after which a policy is trusted as long as nothing speaks against it."""
 _CLEAR = 3.0  # errors of the difference at which no more is played
-_PARTICLES = 5000
+_DRAWN = 1000  # from a belief that is no particles
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lead:
 
     def is_the_searchs(self, rounds: int) -> bool:
         """Whether the search leads: where it earned more, and where little was learned unless it earned less."""
-        return self.gain > SURE * self.error if rounds >= ENOUGH else self.gain > -2.0 * SURE * self.error
+        return self.gain > SURE * self.error if rounds >= ENOUGH else self.gain > -SURE * self.error
 
 
 def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lead:
@@ -54,7 +54,7 @@ def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lea
 
 def play(model: Any, planner: Planner, world: int) -> float:
     """The discounted return of an episode."""
-    functions, own = batch(model), BootstrapFilter(_PARTICLES)
+    functions, own = batch(model), make_filter("auto", model)
     rng = stream(world, "lead")
     belief = own.start(model, rng)
     state = np.array(Particles.sample(model, 1, stream(world, "lead, truth")).states)
@@ -62,7 +62,7 @@ def play(model: Any, planner: Planner, world: int) -> float:
     rewards, arrived, numbers = np.zeros(1), np.zeros(1, np.bool_), np.zeros(1, np.int64)
     total, factor = 0.0, 1.0
     for t in range(int(model.max_steps)):
-        action[0, 0] = planner.plan(model, as_particles(belief, _PARTICLES, rng), rng).action
+        action[0, 0] = planner.plan(model, as_particles(belief, _DRAWN, rng), rng).action
         seed = stream(world, "lead, step", t).bits(62)
         functions.step(state, np.ones(1, np.bool_), action, seed, numbers, after, rewards, arrived)
         total += factor * float(rewards[0])
