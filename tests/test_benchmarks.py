@@ -21,6 +21,7 @@ from rich.console import Console
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import against
+import flags
 import measures
 import sides
 from against import Result, interval
@@ -270,3 +271,10 @@ def test_a_pattern_that_matches_nothing_is_refused(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit):
         against.main()
     assert "no measurement matches 'tagg'; there are: airoas tag" in capsys.readouterr().err
+
+
+# --- flags ---
+
+
+def test_a_map_of_flags_takes_at_most_twice_the_time_of_packed_bits() -> None:
+    assert flags.ratio(particles=500, steps=100, runs=9) < 2.0
