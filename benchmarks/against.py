@@ -108,19 +108,19 @@ def table(results: list[Result], sides: tuple[Side, Side]) -> Table:
         caption += f" By chance alone {(1.0 - sure) * len(measured):.1f} of these {len(measured)} rows would be called faster or slower."
     if any(not result.same for result in measured):
         caption += " *: the two decided or believed otherwise, so they may have done other work."
-    shown = Table(title=f"{sides[0].name} against {sides[1].name}", caption=caption)
+    compared = Table(title=f"{sides[0].name} against {sides[1].name}", caption=caption)
     for heading in ("measurement", "this", "other", "ratio", f"{100 * sure:.0f} % interval", ""):
-        shown.add_column(heading, justify="left" if heading in ("measurement", "") else "right", no_wrap=True)
+        compared.add_column(heading, justify="left" if heading in ("measurement", "") else "right", no_wrap=True)
     for result in results:
         if result.problem:
-            shown.add_row(result.name, "", "", "n/a", "", "")
+            compared.add_row(result.name, "", "", "n/a", "", "")
             continue
         low, high, _ = interval(result.ratios)
         verdict = "" if sure < CONFIDENCE or low <= 1.0 <= high else "[green]faster[/]" if low > 1.0 else "[red]slower[/]"
         speeds = (shown(statistics.median(speeds), result.pairs[0][0]["unit"]) for speeds in result.speeds)
         name = result.name if result.same else f"{result.name} *"
-        shown.add_row(name, *speeds, f"{statistics.median(result.ratios):.3f}", f"{low:.3f} to {high:.3f}", verdict)
-    return shown
+        compared.add_row(name, *speeds, f"{statistics.median(result.ratios):.3f}", f"{low:.3f} to {high:.3f}", verdict)
+    return compared
 
 
 def about(side: Side) -> dict[str, str]:

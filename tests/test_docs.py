@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import io
 import os
 import re
@@ -22,7 +23,7 @@ from pathlib import Path
 import pytest
 
 import airoas
-from airoas import cli, domains, planners
+from airoas import bounds, cli, domains, interop, planners
 from airoas.bounds.find import LOWER, NAMED, UPPER
 from airoas.modelling.interface import HOOKS
 
@@ -152,11 +153,11 @@ def test_every_bound_is_documented():
 
 def test_every_public_name_is_in_the_reference():
     named = set(re.findall(r"^::: (\S+)", REFERENCE, re.MULTILINE))
-    for package, prefix in ((airoas, "airoas"), (planners, "airoas.planners"), (domains, "airoas.domains")):
-        assert {f"{prefix}.{name}" for name in package.__all__} <= named
+    for package in (airoas, planners, domains, bounds, interop):
+        assert {f"{package.__name__}.{name}" for name in package.__all__} <= named
     for name in named:
         home, _, last = name.rpartition(".")
-        assert hasattr(sys.modules[home], last), name
+        assert hasattr(importlib.import_module(home), last), name
 
 
 def test_every_parameter_of_a_domain_is_in_the_reference():
@@ -169,6 +170,41 @@ def test_the_model_is_the_one_in_examples():
     assert model == (ROOT / "examples" / "my_model.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["kalman.py", "factored.py"])
+def test_the_filters_are_those_in_examples(name):
+    source = (ROOT / "examples" / name).read_text(encoding="utf-8").split("\n\n", 1)[1]  # but for what it is
+    assert any(code == source for _, language, code in blocks(PAGES["filters.md"]) if language == "python")
+
+
+REFERENCES = re.findall(r"^\| [^|]+ \| `([^`|]+)` \| (?:Del )?([\w-]+)[^|]*(\d{4}) \|$", PAGES["references.md"], re.MULTILINE)
+"""Where it stands, first author, year."""
+CITED = re.compile(r"([A-Z][\w-]+)(?:(?:, [A-Z][\w-]+)* and [A-Z][\w-]+| et al\.)?,? \(?((?:19|20)\d\d)\b")
+"""The same in a text: Auer, Cesa-Bianchi and Fischer (2002); Wu et al., 2021; Neal (2001)."""
+
+
+def test_every_method_names_its_source_where_it_stands_and_references_have_them_all():
+    assert len(REFERENCES) == PAGES["references.md"].count("\n| ") - PAGES["references.md"].count("\n|---") > 40
+    for home, first, year in REFERENCES:
+        path = ROOT / home if home.startswith("docs/") else ROOT / "src" / "airoas" / home
+        assert (first, year) in citations(path), home
+    known = {(first, year) for _, first, year in REFERENCES}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        assert citations(path) <= known, path
+
+
+def citations(path):
+    return set(CITED.findall(" ".join(path.read_text(encoding="utf-8").split())))
+
+
+def test_nothing_cites_a_document_that_is_not_here():
+    named = re.compile(r"[\w./-]+\.md\b|the specification\b|design document")
+    documents = {path.name for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))}
+    for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "src").rglob("*.toml")]):
+        if path != Path(__file__):
+            cited = {name.rpartition("/")[2] for name in named.findall(path.read_text(encoding="utf-8"))}
+            assert cited <= documents, path
+
+
 def test_extras_are_named():
     with open(ROOT / "pyproject.toml", "rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
@@ -177,7 +213,7 @@ def test_extras_are_named():
 
 def test_the_site_builds_without_warnings(tmp_path):
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
         capture_output=True,

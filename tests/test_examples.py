@@ -39,11 +39,14 @@ def test_scripts_run(script, tmp_path):
 
 
 def test_every_script_is_run():
-    imported = {"my_model.py"}  # tests/test_readme.py runs it, and what is in folders
+    imported = {"my_model.py", "kalman.py", "factored.py"}  # by tests/test_readme.py and tests/belief/test_open_filters.py
     assert {path.name for path in EXAMPLES.glob("*.py")} - imported == set(SCRIPTS)
 
 
-@pytest.mark.parametrize("reference", ["continuous.py:Docking", "finite.py:Maintain", "sonar.py:Docking", "ten_objects.py:Search"])
+SOUND = ["continuous.py:Docking", "finite.py:Maintain", "kalman.py:Trolley", "sonar.py:Docking", "ten_objects.py:Search"]
+
+
+@pytest.mark.parametrize("reference", SOUND)
 def test_models_are_sound(reference, capsys):
     assert main(["check", str(EXAMPLES / reference)]) == 0, capsys.readouterr().out
 

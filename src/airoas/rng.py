@@ -1,4 +1,5 @@
-"""Random streams: SplitMix64 (Steele, Lea and Flood, 2014) with ziggurat normals, the same numbers interpreted and compiled.
+"""Random streams: SplitMix64 (Steele, Lea and Flood, 2014) with ziggurat normals (Marsaglia and Tsang, 2000), the same numbers
+interpreted and compiled.
 
 `stream(seed, *key)` hashes its arguments into a fresh generator, so every consumer (the world, the planner, particle 7 of a node)
 has its own and no result depends on who drew first. A generator is one word, and a new one costs a few nanoseconds. A model's

@@ -192,4 +192,4 @@ def test_the_papers_rock_sample_bounds_are_the_fixed_action_and_the_tour():
     model = find_domain("rock-sample-7-8")(0)
     belief = Particles.exact(model)
     lower, upper = find_bounds(model, "paper-rock-sample").at(model, belief)
-    assert (lower, upper) == pytest.approx((7.35, 28.50), abs=0.005)  # the specification's table
+    assert (lower, upper) == pytest.approx((7.35, 28.50), abs=0.005)  # 10 * 0.95**6; the mean of the best tours, worked out apart

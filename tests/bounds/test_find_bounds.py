@@ -50,7 +50,7 @@ def test_interpreted_equals_compiled(name):
 
 
 def test_a_few_seconds_are_enough_for_every_domain():
-    """Once compiled; the whole table of the issue."""
+    """Once compiled; for all of them together."""
     for name in DOMAINS:
         model = find_domain(name)(0)
         if model.n_actions:
@@ -175,3 +175,16 @@ def test_progress_is_told(folder):
         "choosing plans for a search",
         "fast informed bound",
     ]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_who_waits_at_a_terminal_is_told_why(terminal, monkeypatch, caplog):
+    class AtOnce:
+        def __init__(self, seconds, function, arguments):
+            self.start, self.cancel = lambda: function(*arguments), lambda: None
+
+    monkeypatch.setattr(find.threading, "Timer", AtOnce)
+    monkeypatch.setattr(find.sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(find, "_found", {})
+    find_bounds(Tiger(), ("blind", "mdp"))
+    assert ("working out the bounds of Tiger, once for this model" in caplog.messages) == terminal

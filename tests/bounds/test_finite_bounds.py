@@ -101,4 +101,4 @@ def test_a_fixed_action_by_name_and_by_number():
     assert not tag.by_action
     belief = Particles.exact(model)
     assert tag.at(model, belief)[0] == same.at(model, belief)[0]
-    assert tag.at(model, belief)[1] == pytest.approx(2.15, abs=0.005)  # the specification's mean
+    assert tag.at(model, belief)[1] == pytest.approx(2.15, abs=0.005)  # worked out apart, over all pairs of cells

@@ -77,7 +77,7 @@ def test_tuning_builds_a_cell_for_each_set_of_options() -> None:
 FILTERS = """
 class Following:
     def __init__(self):
-        self.made = True
+        self.ready = True
 
 
 class Demanding:

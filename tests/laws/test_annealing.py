@@ -1,7 +1,7 @@
 """Annealed importance resampling against exact posteriors. Every number printed, every tolerance fixed beforehand.
 
-False alarms: the bounds on root mean squares and medians are those of the specification and lie 3 standard errors or more
-from what is measured; tests of z-scores use 4.5 (7e-6 each, below 1e-3 for all together) or 3 where the specification says so.
+False alarms: the bounds on root mean squares and medians lie 3 standard errors or more from what is measured; tests of z-scores
+use 4.5 (7e-6 each, below 1e-3 for all together).
 """
 
 import math

@@ -81,7 +81,7 @@ class Particles:
 
     @property
     def ess(self) -> float:
-        """Effective sample size 1 / sum w^2, between 1 and N."""
+        """Effective sample size 1 / sum w^2 (Kong, Liu and Wong, 1994), between 1 and N."""
         return float(1.0 / np.square(self.weights).sum())
 
     @property

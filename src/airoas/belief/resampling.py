@@ -1,4 +1,5 @@
-"""Resampling: which particles survive, and how often. Plain functions that run inside kernels too."""
+"""Resampling, systematic and stratified (Kitagawa, 1996): which particles survive, and how often. Plain functions that run inside
+kernels too."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import sys
 import threading
@@ -22,6 +23,7 @@ from airoas.bounds.store import kept, learned
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError, suggest
 
+log = logging.getLogger(__name__)
 NAMED: dict[str, tuple[Any, Any]] = {
     "paper-light-dark": (-11.0, 11.0),
     "paper-tag": (-20.0, 0.0),
@@ -72,9 +74,8 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     key = (model.fingerprint, repr(pair), current_mode())
     if key not in _cached:
         finder = _Finder(model, progress or (lambda doing: None))
-        line = f"airoas: working out the bounds of {type(model).__name__}, once for this model"
-        timer = threading.Timer(_QUIET, lambda: print(line, file=sys.stderr))
-        if progress is None and sys.stderr.isatty():
+        timer = threading.Timer(_QUIET, log.warning, ("working out the bounds of %s, once for this model", type(model).__name__))
+        if progress is None and sys.stderr.isatty():  # for whoever waits
             timer.start()
         try:
             while len(_cached) >= _MOST_CACHED:

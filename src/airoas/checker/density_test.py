@@ -1,10 +1,10 @@
 """Does a simulator follow a density? A test that needs nothing but draws and the log density.
 
-For any distribution q and bounded function h, the mean of h q / (p + q) over draws from p equals the mean of h p / (p + q)
-over draws from q: both are the integral of h p q / (p + q). All terms are bounded, so the test holds for every p, with
-heavy tails, atoms or many dimensions. q is fitted to draws that are not used again: observed values for what repeats,
-mixtures of normals for what does not. h = 1 sees a wrong normalisation or support, the others a wrong centre, spread,
-correlation or frequency of a value.
+For any distribution q and bounded function h, the mean of h q / (p + q) over draws from p equals the mean of h p / (p + q) over
+draws from q: both are the integral of h p q / (p + q), the identity of bridge sampling (Meng and Wong, 1996). All terms are
+bounded, so the test holds for every p, with heavy tails, atoms or many dimensions. q is fitted to draws that are not used again:
+observed values for what repeats, mixtures of normals for what does not. h = 1 sees a wrong normalisation or support, the others a
+wrong centre, spread, correlation or frequency of a value.
 
 False alarms: each comparison allows what Bernstein's inequality does at the level `FALSE_ALARM` divided by the number of
 comparisons, with the variances estimated from at least `_DRAWS` draws.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +53,14 @@ def _bench(options: argparse.Namespace) -> int:
         with watching(spec) as watch:
             rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry, full=options.full)
     except KeyboardInterrupt:
-        print(f"airoas: stopped; what is done is in {options.out}, and the same command goes on from there", file=sys.stderr)
+        log.warning("stopped; what is done is in %s, and the same command goes on from there", options.out)
         return 130
     print(render(tables(spec, rows), "text"))
     try:
         for file in draw(spec, rows, Path(options.out) / "plots"):
             print(file)
     except OptionError as missing:
-        print(f"airoas: no plots: {missing}", file=sys.stderr)
+        log.warning("no plots: %s", missing)
     return 1 if any("error" in rows[key] for cell in spec.cells for key in cell.ids) else 0
 
 

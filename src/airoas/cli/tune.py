@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ def _tune(options: argparse.Namespace) -> int:
         with watching(spec) as watch:
             rows = bench(spec, folder / f"winner-{winner.number}", lambda: Pool(jobs), watch)
     except KeyboardInterrupt:
-        print(f"airoas: stopped; the search is in {folder}, and the same command goes on from there", file=sys.stderr)
+        log.warning("stopped; the search is in %s, and the same command goes on from there", folder)
         return 130
     print(render(tables(spec, rows), "text"))
     return 0

@@ -1,4 +1,4 @@
-"""LaserTag: catch an opponent among obstacles by eight noisy laser ranges; no position is seen."""
+"""LaserTag (Somani et al., 2013): catch an opponent among obstacles by eight noisy laser ranges; no position is seen."""
 
 from __future__ import annotations
 

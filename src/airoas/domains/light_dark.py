@@ -1,4 +1,4 @@
-"""Light Dark in one dimension: stop near the origin; you see clearly only near the light."""
+"""Light Dark in one dimension, as in Sunberg and Kochenderfer (2018): stop near the origin; you see clearly only near the light."""
 
 from __future__ import annotations
 

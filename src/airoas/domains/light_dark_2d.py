@@ -1,7 +1,8 @@
-"""Light Dark in two dimensions with a very sharp light: stop at the origin, after a look at where you are.
+"""Light Dark in two dimensions (after Platt et al., 2010) with a very sharp light: stop at the origin, after a look at where you are.
 
-A reading in the light is 600 times sharper than the prior on both axes, so almost no particle of the prior explains it:
-the domain where a plain particle filter loses the state and an annealed one does not.
+A reading in the light is 600 times sharper than the prior on both axes, so almost no particle of the prior explains it: with the same
+number of particles a plain filter loses the state there and an annealed one does not. In the same time, which
+buys a plain filter more particles, that lead is gone (docs/annealing.md).
 
 Two models share everything but their actions: `LightDark2D` has nine, `LightDark2DContinuous` a heading and a stride.
 """

@@ -1,4 +1,5 @@
-"""RockSample: a rover on a grid collects good rocks, whose quality it can only sense from afar, and leaves eastwards.
+"""RockSample (Smith and Simmons, 2004): a rover on a grid collects good rocks, whose quality it can only sense from afar, and leaves
+eastwards.
 
 Cells are 0-based (x, y) with x eastwards and y northwards; the quality of rock i is bit i of one integer.
 """

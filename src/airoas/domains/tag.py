@@ -1,4 +1,4 @@
-"""Tag: catch an opponent that flees in a T-shaped room and is seen only from the same cell."""
+"""Tag (Pineau, Gordon and Thrun, 2003): catch an opponent that flees in a T-shaped room and is seen only from the same cell."""
 
 from __future__ import annotations
 

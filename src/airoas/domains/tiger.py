@@ -1,4 +1,4 @@
-"""Tiger: two doors, a tiger behind one of them; listen until it is worth opening the other."""
+"""Tiger (Cassandra, Kaelbling and Littman, 1994): two doors, a tiger behind one of them; listen until it is worth opening the other."""
 
 from __future__ import annotations
 

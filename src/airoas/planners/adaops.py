@@ -1,6 +1,6 @@
 """AdaOPS: adaptive online packing-guided search (Wu et al., 2021).
 
-A node is resampled to a number of particles that follows its spread over a grid (KLD-sampling), every action is branched when
+A node is resampled to a number of particles that follows its spread over a grid (KLD-sampling: Fox, 2003), every action is branched when
 a node is expanded, and observations that lead to nearly the same weights share a branch.
 """
 

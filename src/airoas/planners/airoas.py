@@ -1,6 +1,6 @@
 """AIROAS: online planning on a bounded belief tree whose leaves move their particles toward the posterior.
 
-Paper: Alg. 1-3, with the annealing of `airoas.belief` (Alg. 4 and 5) at the leaves.
+Paper: Zhang, Luo, Mukhopadhyay and Dubey (2025), Alg. 1-3, with the annealing of `airoas.belief` (Alg. 4 and 5) at the leaves.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
+_STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
 
 
 @dataclass(frozen=True)
@@ -144,17 +145,22 @@ class AIROAS(BoundedPlanner):
         return Advisor(model, learned.find_learned(model)) if self._wants_policy(model, bounds) else None
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
-        return self.particles
+        return self._n_particles(model, find_bounds(model, self.bounds))
+
+    def _n_particles(self, model: Any, bounds: Bounds) -> int:
+        """N; fewer where actions are many and nothing tells beforehand which of them are worth a look."""
+        return self.particles if not self._wants_policy(model, bounds) else min(self.particles, max(_FEWEST, _STEPS // model.n_actions))
 
     def make_search(self, model: Any, bounds: Bounds) -> AnnealedSearch:
         # bounds without values of actions are simulated in every particle, for which a few states are too few
         enumerates = self.enumerates and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
-        search = make_search(model, bounds, self.particles, self.observations or self.particles, self.delta, enumerates)
+        n = self._n_particles(model, bounds)
+        search = make_search(model, bounds, n, self.observations or n, self.delta, enumerates)
         is_literal = self.anneal == "literal"
         printed = literal.make_printed(model, self.particles, self.target_inefficiency, self.literal_weights) if is_literal else None
         return AnnealedSearch(
             search=search,
-            tempering=self._make_tempering(model),
+            tempering=self._make_tempering(model, n),
             printed=printed or literal.make_unused(),
             anneal=MODES.index(self.anneal),
             target=float(self.target_inefficiency),
@@ -164,7 +170,7 @@ class AIROAS(BoundedPlanner):
             enumerates=enumerates,
         )
 
-    def _make_tempering(self, model: Any) -> Tempering:
+    def _make_tempering(self, model: Any, n: int) -> Tempering:
         if self.anneal != "corrected":
             return make_tempering(model, 1, "resimulate", 0, np.empty(0), None)
         move, draws = choose_move(model, "auto"), 0
@@ -172,7 +178,7 @@ class AIROAS(BoundedPlanner):
             some = Particles.sample(model, 64, stream(0, "draws"))
             draws = max(draws_of(model, some, a) for a in range(model.n_actions))
         options = {"target": self.target_inefficiency, "repeats": self.moves}
-        return make_tempering(model, self.particles, move, draws, np.empty(0), None, **options)
+        return make_tempering(model, n, move, draws, np.empty(0), None, **options)
 
     def kernel(self) -> Kernel:
         return plan
@@ -366,6 +372,7 @@ run = search_by(trial)
 def plan(tree: Tree, search: AnnealedSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    open_node(tree, search.search, 0)
-    refresh_bounds(tree, 0)
+    if tree.first_action[0] < 0:  # else it goes on
+        open_node(tree, search.search, 0)
+        refresh_bounds(tree, 0)
     return int(run(tree, search))

@@ -1,4 +1,5 @@
-"""PBVI: point-based value iteration beforehand, no search. At a belief, the first action of the plan that is worth most there."""
+"""PBVI (Pineau, Gordon and Thrun, 2003): point-based value iteration beforehand, no search. At a
+belief, the first action of the plan that is worth most there."""
 
 from __future__ import annotations
 

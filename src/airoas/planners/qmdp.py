@@ -1,4 +1,5 @@
-"""QMDP: act as if the state were seen from the next step on. Cheap, and blind to what an observation is worth."""
+"""QMDP (Littman, Cassandra and Kaelbling, 1995): act as if the state were seen from the next step on.
+Cheap, and blind to what an observation is worth."""
 
 from __future__ import annotations
 

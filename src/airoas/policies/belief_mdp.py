@@ -133,6 +133,8 @@ class Runs(Record):
     returns: Any
     """[R]"""
     deadline: float
+    cut: int
+    """Steps after which a promise counts for the rest."""
     n_runs: int
     n_particles: int
 
@@ -181,6 +183,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         world=np.arange(runs),
         returns=np.zeros(runs),
         deadline=math.inf,
+        cut=1 << 60,
         n_runs=runs,
         n_particles=particles,
     )
@@ -311,6 +314,14 @@ def correct(policy: Policy, runs: Runs, r: int) -> None:
                 runs.q[r, a] += forest.values[leaf, a]
 
 
+def first_of(flags: Any) -> int:
+    """The place of the first that is set."""
+    a = 0
+    while a < len(flags) - 1 and not flags[a]:
+        a += 1
+    return a
+
+
 def best_of(q: Any) -> int:
     """The index of the largest."""
     best = 0
@@ -359,8 +370,8 @@ def depart(policy: Policy, runs: Runs, seed: int) -> None:
         policy.simulator.default_actions(states, alive, seed, runs.world[:count], runs.defaults[:count])
     for r in range(count):
         a = int(runs.defaults[r, 0]) if policy.way == DEFAULT else policy.blind
-        if alive[r] and runs.legal[r, a]:
-            runs.chosen_action[r] = a
+        if alive[r]:
+            runs.chosen_action[r] = a if runs.legal[r, a] else first_of(runs.legal[r])
 
 
 def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
@@ -462,13 +473,13 @@ def resample(runs: Runs, r: int, seed: int) -> None:
 
 @kernel
 def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> int:
-    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up what
-    the policy still promises counts for the rest. How many steps were made."""
+    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up, or
+    after `cut` steps, what the policy still promises counts for the rest. How many steps were made."""
     set_runs(runs, states, weights, hash_key(seed, -1, 0))
     factor = 1.0
     for t in range(horizon):
         choose_actions(policy, runs, t, hash_key(seed, t, 0))
-        if t > 0 and now() >= runs.deadline:
+        if t > 0 and (t == runs.cut or now() >= runs.deadline):
             for r in range(runs.n_runs):
                 if runs.chosen_action[r] >= 0:
                     runs.returns[r] += factor * runs.q[r, best_of(runs.q[r])]

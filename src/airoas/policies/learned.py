@@ -26,7 +26,7 @@ MOST_ACTIONS = 40
 """Above that nothing is learned: every action is tried at every belief, and scored after each."""
 ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
 """Beliefs that each round adds."""
-_PARTICLES, _WALKS, _KEEP = 100, 64, 0.3
+_PARTICLES, _WALKS, _KEEP = 300, 64, 0.3
 _INITIAL = 20_000  # states that stand for the initial belief
 _log = logging.getLogger("airoas")
 
@@ -57,6 +57,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     weights = np.full(len(initial), 1.0 / len(initial))
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
+    _warm_up(model, policy, initial, weights)
     begun, pace = time.perf_counter(), 0.0
     while rounds < len(ROUNDS) and (rounds == 0 or time.perf_counter() - begun + pace * ROUNDS[rounds] < seconds):
         started = time.perf_counter()
@@ -72,6 +73,13 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
     return Learned(correction, rounds, _digest(correction), _best(returns), blind, returns)
+
+
+def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
+    """Compile ahead: the time for learning is for learning."""
+    few = make_experience(policy, 4)
+    collect(policy, *make_walkers(model, policy, 4, 4), few, initial, weights, 4, 1.0, 0)
+    fit(policy, few, 0)
 
 
 def _best(returns: dict[str, tuple[float, float]]) -> str:

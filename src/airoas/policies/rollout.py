@@ -1,4 +1,4 @@
-"""Policy improvement by rollouts from the belief at hand (Bertsekas and Castanon, 1999).
+"""Policy improvement by rollouts from the belief at hand (Bertsekas and Castañon, 1999).
 
 Candidates are actions followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
 runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the rest gets
@@ -17,7 +17,6 @@ import numpy as np
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import kernel
 from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, inform, make_runs, roll_out, set_runs
-from airoas.policies.qmdp import SCORED
 
 PARTICLES = 50
 """Of a run: few, for many runs."""
@@ -27,6 +26,10 @@ BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
+CUT = 20
+"""Steps of a run after which what was learned is believed for the rest."""
+SCORED = 8
+"""Particles that q is averaged over in a run, where each of them is simulated; a third of what the policy itself looks at."""
 SHORTEST = 10
 """Steps of a run that time has cut off, at least, for it to count."""
 _BATCH = 64  # runs of one call, at most
@@ -63,12 +66,14 @@ class Rollouts:
 
     def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
         self.policy = policy
-        self._many, self._few = policy.scored, min(policy.scored, particles, SCORED)
+        self._many, self._few = policy.scored, min(policy.scored, particles, 3 * SCORED if policy.by_action else SCORED)
         self._pace = 0.0  # seconds for a step of a run
         self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
         policy.scored = self._few
         self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
+        if policy.corrected:
+            self._runs.cut = CUT
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
         _choose.prepare(policy, self._one, rows, ones, 0)
         roll_out.prepare(policy, self._runs, rows, ones, 1, 0)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.belief.filters.interface import Filter
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
 from airoas.catalog import find_filter, make_planner
@@ -102,7 +103,14 @@ def as_recorded(episode: Episode, row: Row) -> Episode:
     return replace(episode, trace=tuple(trace))
 
 
-def report(model: Any, planner: Planner, seed: int, filter: str = "auto", particles: int = 10_000, max_steps: int | None = None) -> str:
+def report(
+    model: Any,
+    planner: Planner,
+    seed: int,
+    filter: str | Filter = "auto",
+    particles: int = 10_000,
+    max_steps: int | None = None,
+) -> str:
     """Run an episode as `simulate` does; its page, to be written to a file that ends in .html."""
     recorder = Recorder(planner, nodes_for(model.max_steps if max_steps is None else max_steps), lambda doing: None)
     episode = simulate(model, recorder, seed, filter, particles, max_steps)

@@ -1,4 +1,4 @@
-"""Recovery from particle deprivation: no particle of a belief allows what was observed."""
+"""Recovery from particle deprivation (Thrun et al., 2005): no particle of a belief allows what was observed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Annealed importance resampling: the belief moved to an observation in small steps, proven right in the tests.
 
-Paper: Alg. 4 and 5. Differs: the printed algorithm (mode "literal", in `literal.py`) does not reach the posterior; the
-corrected one here carries weights, counts the likelihood once, chooses each temperature so that N/ESS equals
-`target_inefficiency`, ends exactly at 1, and moves particles by kernels that keep their target.
+Annealed importance sampling is of Neal (2001). Paper: Alg. 4 and 5. Differs: the printed algorithm (mode "literal", in
+`literal.py`) does not reach the posterior; the corrected one here carries weights, counts the likelihood once, chooses each
+temperature so that N/ESS equals `target_inefficiency`, ends exactly at 1, and moves particles by kernels that keep their target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Annealed importance resampling as the paper prints it, for comparison. It does not reach the posterior.
 
-Paper: Alg. 4 and 5, line by line. The threshold r* only ever rises and the first of the 100 temperatures is 0.0068, so the
-loop ends after one or two of them; the acceptance ratio has no transition prior; leaf weights that contain the likelihood
-count it more than once. The tests measure what each costs; `airoas.belief.tempering.anneal` is the corrected form.
+Paper: Alg. 4 and 5, line by line. The threshold r* only ever rises and the first of the 100 temperatures is 0.0068, so the loop
+ends after one or two of them, seldom after three; the acceptance ratio has no transition prior; leaf weights that contain the
+likelihood count it more than once. The tests measure what each costs; `airoas.belief.tempering.anneal` is the corrected form.
 """
 
 from __future__ import annotations

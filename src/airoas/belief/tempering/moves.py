@@ -1,4 +1,4 @@
-"""Moves of Metropolis-Hastings that leave a tempered posterior unchanged: one sweep over the particles each.
+"""Moves of Metropolis-Hastings (Hastings, 1970) that leave a tempered posterior unchanged: one sweep over the particles each.
 
 They work in split passes, propose all, weigh all, accept all, which the compiler can turn into vector code; proposals and their
 log acceptance ratios stand in the idle system of the two. For `ANCESTORS` the target is the smoothed previous belief times
@@ -19,7 +19,7 @@ from airoas.rng import hash_key, new_stream
 
 MOVES = ("move", "gibbs", "mutate", "ancestors", "walk", "resimulate")
 """The model's own; Gibbs over successors; the model's proposal; a walk of the ancestor and of the noise (preconditioned
-Crank-Nicolson); a random walk of the state; a fresh simulated step."""
+Crank-Nicolson: Cotter et al., 2013); a random walk of the state; a fresh simulated step."""
 OWN, GIBBS, MUTATE, ANCESTORS, WALK, RESIMULATE = range(6)
 
 OK, BAD_LIKELIHOOD, BAD_STEP = 0, 1, 2

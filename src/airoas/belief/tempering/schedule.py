@@ -1,4 +1,5 @@
-"""The tempering schedule: what weights come to at a step toward the observation, and how long a step they bear.
+"""The tempering schedule: what weights come to at a step toward the observation, and how long a step they bear
+(Jasra et al., 2011).
 
 A particle of log-likelihood -inf is dead at every positive temperature.
 """

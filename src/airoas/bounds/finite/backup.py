@@ -1,8 +1,8 @@
 """Closed-loop plans of a finite model as alpha vectors, and the best new one at a belief.
 
-A plan is an action and, for every observation, the plan that follows. Its value is linear in the belief: an alpha vector over states.
-A backup (Sondik) makes the best plan at a belief out of those that are known. Its vector is exact in every state, so that it is a
-lower bound at every belief, whichever one it was made for.
+A plan is an action and, for every observation, the plan that follows. Its value is linear in the belief: an alpha vector over states. A
+backup (Smallwood and Sondik, 1973) makes the best plan at a belief out of those that are known. Its vector is exact in every state,
+so that it is a lower bound at every belief, whichever one it was made for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Point-based value iteration (Pineau et al. 2003; Perseus, Spaan and Vlassis 2005) of finite models.
+"""Point-based value iteration (Pineau et al., 2003; as Perseus does it: Spaan and Vlassis, 2005) of finite models.
 
 Rounds: follow the best plans known so far to beliefs that matter, then back up there until every one of them has improved.
 """

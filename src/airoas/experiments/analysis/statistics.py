@@ -1,4 +1,4 @@
-"""Means with their uncertainty: Student intervals, paired differences, and Holm's correction for many of them."""
+"""Means with their uncertainty: Student intervals, paired differences, and the correction of Holm (1979) for many of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for good options of a planner with Optuna; the winner is judged on seeds that had no part in the choice."""
+"""Search for good options of a planner with Optuna (Akiba et al., 2019); the winner is judged on seeds that had no part in the choice."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.belief.resampling import indices
 from airoas.policies.learned import Learned, policy_of
 from airoas.policies.rollout import BELIEVED, SURE, Candidate, Rollouts
 from airoas.rng import stream
@@ -16,6 +17,7 @@ MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
 HYPOTHESES = 4
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
+_KEPT = 2000  # particles of a belief that are looked at
 ROUNDS = 3
 """Of rollouts, where the budget is a number of trials."""
 
@@ -33,42 +35,65 @@ class Advice:
     """Whether rollouts chose another action than the policy, beyond their errors."""
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """A belief as a policy sees it."""
+
+    states: np.ndarray
+    weights: np.ndarray
+    allowed: np.ndarray
+    seed: int
+    action: int
+    """The policy's own."""
+    promised: float
+    """What it thinks it is worth."""
+    knowing: float
+    """What knowing the state would be worth on top."""
+
+
 class Advisor:
-    """A policy on a model, with room for rollouts."""
+    """A policy on a model, with a workspace for rollouts; asked for one belief at a time."""
 
     def __init__(self, model: Any, learned: Learned | None) -> None:
         self.learned = learned
         self.rollouts = Rollouts(model, policy_of(model, learned))
 
-    def advise(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, searched: int, seed: int, deadline: float) -> Advice:
+    def look(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
+        """What the policy thinks of a belief."""
+        if len(weights) > _KEPT:
+            rows = indices(weights, _KEPT, stream(seed, "advice"))
+            states, weights = states[rows], np.full(_KEPT, 1.0 / _KEPT)
+        action, promised, knowing = self.rollouts.act(states, weights, seed)
+        return Outlook(states, weights, allowed, seed, action if allowed[action] else int(np.flatnonzero(allowed)[0]), promised, knowing)
+
+    def advise(self, outlook: Outlook, searched: int, deadline: float) -> Advice:
         """The policy's action, or one that rollouts show to be better; `searched` is tried among them."""
-        rollouts = self.rollouts
-        action, promised, knowing = rollouts.act(states, weights, seed)
-        if not allowed[action]:
-            action = int(np.flatnonzero(allowed)[0])
-        tried = rollouts.promising(states, weights, allowed, MOST_TRIED, seed)
+        rollouts, action = self.rollouts, outlook.action
+        belief = outlook.states, outlook.weights
+        tried = rollouts.promising(*belief, outlook.allowed, MOST_TRIED, outlook.seed)
         candidates = [Candidate(a) for a in dict.fromkeys([action, searched, *tried])]
-        hypotheses = np.zeros((0, states.shape[1]))
-        if knowing > _LEAST_GAIN * max(1e-9, abs(promised)):
-            hypotheses = self._hypotheses(states, weights, seed)
+        hypotheses = np.zeros((0, outlook.states.shape[1]))
+        if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
+            hypotheses = self._hypotheses(*belief, outlook.seed)
             candidates += [Candidate(-1, j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
-        runs = rollouts.compare(candidates, hypotheses, states, weights, seed, deadline, ROUNDS if deadline == math.inf else 8)
-        own = next(candidate for candidate in candidates if candidate.action == action)
+        rounds = ROUNDS if deadline == math.inf else 8
+        runs = rollouts.compare(candidates, hypotheses, *belief, outlook.seed, deadline, rounds)
+        own = candidates[0]
         best = max(candidates, key=lambda candidate: candidate.mean)
         gain, error = best.gain_over(own)
         improved = best is not own and gain > SURE * error
         chosen = best if improved else own
         if chosen.hypothesis >= 0:
-            action = rollouts.act_believing(hypotheses[chosen.hypothesis], states, weights, seed)
+            action = rollouts.act_believing(hypotheses[chosen.hypothesis], *belief, outlook.seed)
         elif improved:
             action = chosen.action
         n = len(chosen.returns)
         spread = float(np.std(chosen.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
-        return Advice(action, chosen.mean if n else promised, spread, runs, improved)
+        return Advice(action, chosen.mean if n else outlook.promised, spread, runs, improved)
 
     def _hypotheses(self, states: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
         """Some states, drawn by weight."""
         points = (np.arange(HYPOTHESES) + stream(seed, "hypotheses").uniform()) / HYPOTHESES
         order = np.argsort(states[:, 0], kind="stable")
-        result = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
-        return states[order[np.minimum(result, len(order) - 1)]]
+        rows = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
+        return states[order[np.minimum(rows, len(order) - 1)]]

@@ -3,7 +3,7 @@
 A belief node stands for what is believed after a sequence of actions and observations, an action node for an action taken
 there. Every node has a lower and an upper bound of its value. A trial walks down to where the bounds are farthest apart,
 expands there and carries the new bounds up. What a trial changes in older nodes goes to an undo log, so that one that the
-deadline cuts leaves no trace.
+deadline cuts leaves no trace. Ross et al. (2008) survey such searches.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def record_crossing(tree: Tree, excess: float) -> None:
 def allowed_gap(tree: Tree, depth: int, discount: float) -> float:
     """The gap between bounds that is no excess at this depth: xi times the root's, undiscounted.
 
-    Paper: EU(b) = gap(b) - xi gap(root) / gamma^depth.
+    Excess uncertainty is of Smith and Simmons (2004). Paper: EU(b) = gap(b) - xi gap(root) / gamma^depth.
     """
     gap: float = max(0.0, tree.upper[0] - tree.lower[0])
     return float(tree.gap_ratio * gap / math.pow(discount, float(depth)))

@@ -227,7 +227,8 @@ def _same_observation(tree: VisitTree, i: int, j: int) -> bool:
 
 
 def choose_by_ucb(tree: VisitTree, history: int, c: float, untried: float, rng: Any) -> int:
-    """The action node with the largest V + c sqrt(ln N(h) / N(ha)), where one without visits counts as `untried`; ties at random."""
+    """UCB1 (Auer, Cesa-Bianchi and Fischer, 2002): the action node with the largest V + c sqrt(ln N(h) / N(ha)), where one without
+    visits counts as `untried`; ties at random."""
     scale = c * math.sqrt(math.log(max(1, tree.histories[history].visits)))
     action: int = tree.histories[history].newest
     best, chosen, ties = -math.inf, action, 0

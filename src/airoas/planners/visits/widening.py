@@ -1,4 +1,5 @@
-"""Progressive widening: what POMCPOW adds to the tree. A history keeps particles, an action node which histories it was followed by."""
+"""Progressive widening (Couëtoux et al., 2011): what POMCPOW adds to the tree. A history
+keeps particles, an action node which histories it was followed by."""
 
 from __future__ import annotations
 
