@@ -156,6 +156,7 @@ def simulate(
     shapes = model.shapes
     states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))
     _begin(model, states, stream(seed, "world"))
+    agent.prepare_filter()  # what compiling takes is in no time of an update, as it is in none of a decision
     start = model.from_row("state", states[0])
     trace: list[Step] = []
     discounted = plain = 0.0
