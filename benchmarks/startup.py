@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -98,15 +99,13 @@ planners[planner]().plan(model, belief, airoas.stream(0, "planner"))
 
 def spent(arguments: list[str], cache: Path) -> float:
     """CPU seconds of a process, from its start to its end."""
-    environment = {**os.environ, "AIROAS_CACHE_DIR": str(cache)}
-    process = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    told = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(arguments[:2])} failed: {(told.strip().splitlines() or ['it said nothing'])[-1]}")
-    return usage.ru_utime + usage.ru_stime
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = subprocess.run([sys.executable, *arguments], env={**os.environ, "AIROAS_CACHE_DIR": str(cache)}, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if ran.returncode:
+        told = f"{ran.stdout}\n{ran.stderr}".strip().splitlines() or ["it said nothing"]
+        sys.exit(f"{' '.join(arguments[:2])} failed: {told[-1]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def measured(subject: Subject, what: str, folder: Path) -> dict[str, float]:
