@@ -21,8 +21,10 @@ from rich.console import Console
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 import against
+import flags
 import measures
 import sides
+import startup
 from against import Result, interval
 from sides import ROOT, Side, Worker
 
@@ -270,3 +272,22 @@ def test_a_pattern_that_matches_nothing_is_refused(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit):
         against.main()
     assert "no measurement matches 'tagg'; there are: airoas tag" in capsys.readouterr().err
+
+
+# --- flags ---
+
+
+def test_a_map_of_flags_takes_at_most_twice_the_time_of_packed_bits() -> None:
+    assert flags.ratio(particles=500, steps=100, runs=9) < 2.0
+
+
+# --- start-up ---
+
+
+def test_an_edit_is_compiled_and_a_second_process_finds_it(tmp_path: Path) -> None:
+    seconds = startup.measured(startup.SUBJECTS["README's model"], "pomcp", tmp_path)
+    assert seconds["warm"] < min(seconds["new"], seconds["edited"]) and max(seconds["new"], seconds["edited"]) < seconds["empty"]
+
+
+def test_every_constant_to_edit_is_in_its_file() -> None:
+    assert all(subject.constant in subject.file.read_text() for subject in startup.SUBJECTS.values())

@@ -17,6 +17,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {  # arguments, and what it must print
     "tracking_robot.py": (["--seconds", "0.02", "--steps", "4"], "after its deadline"),
     "continuous.py": (["--iterations", "200", "--particles", "200"], "discounted return"),
+    "sonar.py": (["--iterations", "20", "--particles", "300"], "terminal state reached"),
+    "ten_objects.py": (["--iterations", "300", "--particles", "300"], "objects found"),
     "finite.py": (["--iterations", "20", "--steps", "3"], "bounds: pbvi and fib, proved"),
     "compare.py": (["--episodes", "2", "--jobs", "1"], "airoas against qmdp"),
 }
@@ -41,7 +43,10 @@ def test_every_script_is_run():
     assert {path.name for path in EXAMPLES.glob("*.py")} - imported == set(SCRIPTS)
 
 
-@pytest.mark.parametrize("reference", ["continuous.py:Docking", "finite.py:Maintain", "kalman.py:Trolley"])
+SOUND = ["continuous.py:Docking", "finite.py:Maintain", "kalman.py:Trolley", "sonar.py:Docking", "ten_objects.py:Search"]
+
+
+@pytest.mark.parametrize("reference", SOUND)
 def test_models_are_sound(reference, capsys):
     assert main(["check", str(EXAMPLES / reference)]) == 0, capsys.readouterr().out
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from airoas.belief.filters.interface import Filter, Updated, as_particles
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked
-from airoas.errors import OptionError
+from airoas.errors import BeliefError, OptionError
+from airoas.modelling.decorator import random_observation
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
 
@@ -43,6 +45,7 @@ class Agent:
         self._count = particles
         self._particles: Particles | None = None
         self._action: Any = None
+        self._is_prepared = False
 
     @property
     def belief(self) -> Any:
@@ -60,6 +63,21 @@ class Agent:
         if self._particles is None:
             self._particles = as_particles(self.belief, self._count, stream(self.seed, "particles", self.steps))
         return self._particles
+
+    def prepare(self) -> None:
+        """Compile, and have the planner find what it needs, so that neither `act` nor `observe` has to. Idempotent."""
+        if hasattr(self.planner, "prepare"):
+            self.planner.prepare(self.model)
+        self.prepare_filter()
+
+    def prepare_filter(self) -> None:
+        """Compile the filter by an update that nobody needs."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            rng = stream(self.seed, "prepare")
+            with contextlib.suppress(BeliefError):  # a random observation may be one that the belief excludes
+                action, observation = random_observation(self.model, rng)
+                self.filter.update(self.model, self.belief, action, observation, rng)
 
     def act(self) -> Decision:
         """The decision for the present belief. Asked again before the next observation it is found anew."""

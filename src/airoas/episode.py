@@ -120,12 +120,13 @@ class Episode:
     def table(self) -> TextTable:
         """A row for each step."""
         title = f"{self.model}, seed {self.seed}, {self.filter_name} filter, start {named(self.start)}"
-        names = getattr(self.start, "_fields", ())
-        of = f" of {', '.join(names)}" if names else ""
+        shape = self.model.shapes.state
+        shown = [k for k, kind in enumerate(shape.kinds) if kind != "flags"]  # the mean of packed flags says nothing
+        of = f" of {', '.join(shape.names[k] for k in shown)}" if shape.record else ""
         table = TextTable(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
         for t, step in enumerate(self.trace):
             observation = "" if step.observation is None else numbers(step.observation)
-            seen = (observation, f"{step.reward:g}", numbers(step.mean), numbers(step.std))
+            seen = (observation, f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
             table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))
         end = "terminal state reached" if self.terminated else "step limit reached"
         table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
@@ -155,6 +156,7 @@ def simulate(
     shapes = model.shapes
     states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))
     _begin(model, states, stream(seed, "world"))
+    agent.prepare_filter()  # what compiling takes is in no time of an update, as it is in none of a decision
     start = model.from_row("state", states[0])
     trace: list[Step] = []
     discounted = plain = 0.0

@@ -778,16 +778,16 @@ def test_no_message_shows_a_kernel_without_the_users_file_and_line(tmp_path: Pat
     (tmp_path / "texted.py").write_text(WITH_TEXT)
     monkeypatch.syspath_prepend(str(tmp_path))
     model = importlib.import_module("texted").Texted()
-    with pytest.raises(CompileError) as found:
+    with pytest.raises(CompileError) as error:
         POMCP(iterations=10).plan(model, airoas.Particles([[0.0]]), airoas.stream(0))
-    assert found.value.where == f"Texted ({tmp_path / 'texted.py'}, line 8)"
-    assert not {"kernel", "rollout"} & set(f"{found.value.problem} {found.value.remedy}".split())
+    assert error.value.where == f"Texted ({tmp_path / 'texted.py'}, line 8)"
+    assert not {"kernel", "rollout"} & set(f"{error.value.problem} {error.value.remedy}".split())
 
     @kernel
     def mine(model, out):
         out[0] = model.nothing
 
-    with pytest.raises(CompileError) as found:
+    with pytest.raises(CompileError) as error:
         mine(model, np.zeros(1))
     line = mine.function.__code__.co_firstlineno + 2
-    assert found.value.where == f"kernel mine ({__file__}, line {line}: `out[0] = model.nothing`)"
+    assert error.value.where == f"kernel mine ({__file__}, line {line}: `out[0] = model.nothing`)"

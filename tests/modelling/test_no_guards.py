@@ -288,7 +288,7 @@ def test_bounds(spec: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("model", [Corridor(), Slope(), Moved(), Pushed()], ids=lambda model: type(model).__name__)
 def test_checker(model: Any) -> None:
-    errors = [str(found) for found in airoas.check(model).diagnostics if found.level == "error"]
+    errors = [str(told) for told in airoas.check(model).diagnostics if told.level == "error"]
     assert not [error for error in errors if "TerminalCallError" in error], errors
 
 

@@ -14,7 +14,7 @@ from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import kernel, running
 from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.modelling.checked_call import PAIRS, guard, is_pair
-from airoas.modelling.compiled import method_problem
+from airoas.modelling.compiled import as_written, method_problem
 from airoas.modelling.decorator import Model
 from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import class_location, constructs, functions_in, location, structure_problems
@@ -88,7 +88,7 @@ def _parameters(model: Any, progress: Progress) -> Diagnoses:
 
 def _first_step(model: Any) -> None:
     """Raises where `step` returns no pair, which a state of two numbers could be taken for."""
-    rng = stream(0, "shapes")
+    rng, model = stream(0, "shapes"), as_written(model)
     s = model.initial(rng)
     try:
         Shape.of(s, "")

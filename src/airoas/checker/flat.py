@@ -22,7 +22,7 @@ def _names(shape: Shape, before: str) -> Iterator[str]:
         if isinstance(part, Shape):
             yield from _names(part, f"{name}.")
         elif issubclass(part, FixedArray):
-            yield from (f"{name}[{', '.join(map(str, place))}]" for place in np.ndindex(part.shape))
+            yield from (f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(part.shape))
         else:
             yield name
 

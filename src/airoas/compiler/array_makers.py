@@ -10,15 +10,18 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, overload, overload_method
+from numba.core.imputils import lower_constant
+from numba.core.typing.templates import AbstractTemplate, infer, signature
+from numba.extending import intrinsic, lower_builtin, models, overload, overload_method, register_model, typeof_impl
 
 from airoas.compiler.array_types import REAL, WORD, FixedArrayType, element_at, fixed_array_type
-from airoas.compiler.arrays import BITS, as_flags, as_vector, read_flags, read_vector, write_array
+from airoas.compiler.arrays import BITS, array_class, as_flags, as_vector, read_flags, read_vector, write_array
+from airoas.compiler.specialise import Unsized, array_constructor, specialise
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, indices: list[Any]) -> Any:
-    made = context.make_array(array_type)(context, builder, value=array)
-    return cgutils.get_item_pointer(context, builder, array_type, made, indices, wraparound=False, boundscheck=False)
+    array = context.make_array(array_type)(context, builder, value=array)
+    return cgutils.get_item_pointer(context, builder, array_type, array, indices, wraparound=False, boundscheck=False)
 
 
 def _flat(builder: Any, kind: Any, value: Any) -> list[tuple[Any, Any]]:
@@ -29,12 +32,12 @@ def _flat(builder: Any, kind: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 @functools.cache
-def _makers(made: FixedArrayType) -> Any:
+def _makers(array_type: FixedArrayType) -> Any:
     """Functions that make such an array: of one number, of a row's, of a tuple's."""
-    has_flags, n_words = made.kind.holds_flags, made.kind.n_words
+    has_flags, n_words = array_type.kind.holds_flags, array_type.kind.n_words
 
     def joined(context: Any, builder: Any, words: list[Any]) -> Any:
-        value = ir.Constant(context.get_value_type(made), ir.Undefined)
+        value = ir.Constant(context.get_value_type(array_type), ir.Undefined)
         for k, word in enumerate(words):
             value = builder.insert_value(value, word, k)
         return value
@@ -44,11 +47,11 @@ def _makers(made: FixedArrayType) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             words = [arguments[0]] * n_words
             if has_flags:
-                full = [WORD((1 << min(BITS, made.kind.size - at)) - 1) for at in range(0, made.kind.size, BITS)]
+                full = [WORD((1 << min(BITS, array_type.kind.size - at)) - 1) for at in range(0, array_type.kind.size, BITS)]
                 words = [builder.select(arguments[0], word, WORD(0)) for word in full]
             return joined(context, builder, words)
 
-        return made(made.element), emit
+        return array_type(array_type.element), emit
 
     @intrinsic
     def loaded(context: Any, table: Any, i: Any, at: Any) -> Any:
@@ -57,12 +60,12 @@ def _makers(made: FixedArrayType) -> Any:
             words = [builder.load(builder.gep(begin, [WORD(k)])) for k in range(n_words)]
             return joined(context, builder, [builder.fptosi(word, WORD) for word in words] if has_flags else words)
 
-        return made(table, types.int64, types.int64), emit
+        return array_type(table, types.int64, types.int64), emit
 
     @intrinsic
     def of_tuple(context: Any, x: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            items = [context.cast(builder, value, kind, made.element) for kind, value in _flat(builder, x, arguments[0])]
+            items = [context.cast(builder, value, kind, array_type.element) for kind, value in _flat(builder, x, arguments[0])]
             if not has_flags:
                 return joined(context, builder, items)
             words = [WORD(0)] * n_words
@@ -70,7 +73,7 @@ def _makers(made: FixedArrayType) -> Any:
                 words[k // BITS] = builder.or_(words[k // BITS], builder.shl(builder.zext(item, WORD), WORD(k % BITS)))
             return joined(context, builder, words)
 
-        return made(x), emit
+        return array_type(x), emit
 
     return filled, loaded, of_tuple
 
@@ -96,27 +99,30 @@ def _tuple_shape(kind: Any) -> tuple[int, ...]:
     """Of a tuple of tuples; empty where they differ."""
     if not isinstance(kind, types.BaseTuple):
         return ()
-    inner = {_tuple_shape(item) for item in kind}
-    return (len(kind), *inner.pop()) if len(inner) == 1 else ()
+    below = {_tuple_shape(item) for item in kind}
+    return (len(kind), *below.pop()) if len(below) == 1 else ()
 
 
 def _leaves(kind: Any) -> list[Any]:
     return [leaf for item in kind for leaf in _leaves(item)] if isinstance(kind, types.BaseTuple) else [kind]
 
 
-def _coercion(made: FixedArrayType, x: Any) -> Any:
-    filled, loaded, of_tuple = _makers(made)
-    shape = made.kind.shape
-    fits = (types.Integer, types.Boolean) if made.kind.holds_flags else (types.Number, types.Boolean)
-    convert = bool if made.kind.holds_flags else np.float64
-    if x == made:
+def _coercion(holds_flags: bool, x: Any, rows: Any, columns: Any) -> Any:
+    if not isinstance(rows, types.IntegerLiteral):
+        return None  # numba's second try
+    array_type = _type_for(holds_flags, rows, columns)
+    filled, loaded, of_tuple = _makers(array_type)
+    shape = array_type.kind.shape
+    fits = (types.Integer, types.Boolean) if array_type.kind.holds_flags else (types.Number, types.Boolean)
+    convert = bool if array_type.kind.holds_flags else np.float64
+    if x == array_type:
         return lambda x, rows, columns: x
     if isinstance(x, fits):
         return lambda x, rows, columns: filled(convert(x))
     if isinstance(x, types.BaseTuple) and _tuple_shape(x) == shape and all(isinstance(leaf, fits) for leaf in _leaves(x)):
         return lambda x, rows, columns: of_tuple(x)
     if isinstance(x, (types.Array, types.List)) and isinstance(x.dtype, fits) and getattr(x, "ndim", 1) == len(shape):
-        n_words, holds_flags = made.kind.n_words, made.kind.holds_flags
+        n_words = array_type.kind.n_words
 
         def of_items(x, rows, columns):
             items = np.asarray(x)
@@ -131,17 +137,17 @@ def _coercion(made: FixedArrayType, x: Any) -> Any:
             return loaded(table, 0, 0)
 
         return of_items
-    raise TypingError(f"a value of type {x} stands where {made} belongs; give one number for all, or as many as it has elements")
+    raise TypingError(f"a value of type {x} stands where {array_type} belongs; give one number for all, or as many as it has elements")
 
 
 @overload(as_vector, prefer_literal=True)
 def _as_vector(x, rows, columns):
-    return _coercion(_type_for(False, rows, columns), types.unliteral(x))
+    return _coercion(False, types.unliteral(x), rows, columns)
 
 
 @overload(as_flags, prefer_literal=True)
 def _as_flags(x, rows, columns):
-    return _coercion(_type_for(True, rows, columns), types.unliteral(x))
+    return _coercion(True, types.unliteral(x), rows, columns)
 
 
 @overload(read_vector, prefer_literal=True)
@@ -180,3 +186,42 @@ def _copy(x):
         return out.reshape(shape)
 
     return stored
+
+
+# --- Vector[8](...) and Flags[13, 13](...) as they stand in a method ---
+
+
+class _UnsizedType(types.Opaque):
+    def __init__(self, value: Unsized) -> None:
+        self.value = value
+        super().__init__(f"{'Flags' if value.holds_flags else 'Vector'}, {value.mode}")
+
+
+@typeof_impl.register(Unsized)
+def _typeof_unsized(value: Unsized, context: Any) -> _UnsizedType:
+    return _UnsizedType(value)
+
+
+register_model(_UnsizedType)(models.OpaqueModel)
+
+
+@lower_constant(_UnsizedType)
+def _lower_unsized(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    return context.get_dummy_value()
+
+
+@infer
+class _Sized(AbstractTemplate):
+    key = "static_getitem"
+
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        unsized, lengths = arguments
+        if not isinstance(unsized, _UnsizedType):
+            return None
+        kind = array_class(unsized.value.holds_flags, lengths if isinstance(lengths, tuple) else (lengths,))
+        return signature(types.Dispatcher(specialise(array_constructor(kind), unsized.value.mode)), *arguments)
+
+
+@lower_builtin("static_getitem", _UnsizedType, types.Any)
+def _lower_sized(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return context.get_dummy_value()

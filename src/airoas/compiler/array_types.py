@@ -5,14 +5,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, impl_ret_borrowed, iternext_impl
-from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, models, overload, overload_attribute, overload_method, register_model
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, bound_function, infer, infer_getattr, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, overload, overload_attribute, register_model
 
 from airoas.compiler.arrays import BITS, FixedArray, array_class
 
@@ -61,7 +60,7 @@ def _selected(builder: Any, value: Any, word: Any) -> Any:
 
 
 def _replaced(builder: Any, value: Any, word: Any, new: Any) -> Any:
-    """The value with another word in that place."""
+    """The value with another word in that position."""
     if value.type.count > _FEW:
         held = cgutils.alloca_once_value(builder, value)
         builder.store(new, builder.gep(held, [WORD(0), word]))
@@ -72,34 +71,34 @@ def _replaced(builder: Any, value: Any, word: Any, new: Any) -> Any:
     return value
 
 
-def _element(builder: Any, kind: FixedArrayType, value: Any, place: Any) -> Any:
+def _element(builder: Any, kind: FixedArrayType, value: Any, position: Any) -> Any:
     if not kind.kind.holds_flags:
-        return _selected(builder, value, place)
-    word = _selected(builder, value, builder.udiv(place, WORD(BITS)))
-    return builder.trunc(builder.lshr(word, builder.urem(place, WORD(BITS))), ir.IntType(1))
+        return _selected(builder, value, position)
+    word = _selected(builder, value, builder.udiv(position, WORD(BITS)))
+    return builder.trunc(builder.lshr(word, builder.urem(position, WORD(BITS))), ir.IntType(1))
 
 
-def _with_element(builder: Any, kind: FixedArrayType, value: Any, place: Any, element: Any) -> Any:
+def _with_element(builder: Any, kind: FixedArrayType, value: Any, position: Any, element: Any) -> Any:
     if not kind.kind.holds_flags:
-        return _replaced(builder, value, place, element)
-    word, shift = builder.udiv(place, WORD(BITS)), builder.urem(place, WORD(BITS))
+        return _replaced(builder, value, position, element)
+    word, shift = builder.udiv(position, WORD(BITS)), builder.urem(position, WORD(BITS))
     cleared = builder.and_(_selected(builder, value, word), builder.not_(builder.shl(WORD(1), shift)))
     return _replaced(builder, value, word, builder.or_(cleared, builder.shl(builder.zext(element, WORD), shift)))
 
 
-def _place(context: Any, builder: Any, kind: FixedArrayType, key_type: Any, key: Any) -> Any:
-    """The place of an element among all, from one index or two; those below 0 count from the end."""
+def _position(context: Any, builder: Any, kind: FixedArrayType, key_type: Any, key: Any) -> Any:
+    """The position of an element among all, from one index or two; those below 0 count from the end."""
     is_tuple = isinstance(key_type, types.BaseTuple)
     kinds = tuple(key_type) if is_tuple else (key_type,)
     keys = cgutils.unpack_tuple(builder, key) if is_tuple else [key]
-    place = WORD(0)
+    position = WORD(0)
     for index_type, given, length in zip(kinds, keys, kind.kind.shape, strict=True):
         index = context.cast(builder, given, index_type, types.int64)
         index = builder.select(builder.icmp_signed("<", index, WORD(0)), builder.add(index, WORD(length)), index)
         if context.enable_boundscheck:
             cgutils.do_boundscheck(context, builder, index, WORD(length))
-        place = builder.add(builder.mul(place, WORD(length)), index)
-    return place
+        position = builder.add(builder.mul(position, WORD(length)), index)
+    return position
 
 
 def _checked_key(kind: FixedArrayType, key: Any) -> None:
@@ -107,7 +106,7 @@ def _checked_key(kind: FixedArrayType, key: Any) -> None:
     if not all(isinstance(index, (types.Integer, types.Boolean)) for index in given):
         raise TypingError(f"an index of type {key} stands where a whole number belongs")
     if len(given) != len(kind.kind.shape):
-        raise TypingError(f"{kind} is read with {len(given)} indices; write {'[i, j]' if len(kind.kind.shape) == 2 else '[i]'}")
+        raise TypingError(f"{kind} takes other indices; write {'[i, j]' if len(kind.kind.shape) == 2 else '[i]'}")
 
 
 @infer_global(operator.getitem)
@@ -122,7 +121,7 @@ class _GetItem(AbstractTemplate):
 @lower_builtin(operator.getitem, FixedArrayType, types.Any)
 def _lower_getitem(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     kind, key_type = signature.args
-    return _element(builder, kind, arguments[0], _place(context, builder, kind, key_type, arguments[1]))
+    return _element(builder, kind, arguments[0], _position(context, builder, kind, key_type, arguments[1]))
 
 
 @infer
@@ -133,7 +132,7 @@ class _StaticGetItem(AbstractTemplate):
         kind, key = arguments
         if isinstance(kind, FixedArrayType):
             given = key if isinstance(key, tuple) else (key,)
-            _checked_key(kind, types.UniTuple(types.int64, len(given)))
+            _checked_key(kind, types.Tuple([types.int64 if isinstance(index, int) else types.float64 for index in given]))
             return signature(kind.element, *arguments)
         return None
 
@@ -143,24 +142,29 @@ def _lower_static_getitem(context: Any, builder: Any, signature: Any, arguments:
     kind, key = signature.args[0], arguments[1]
     given = key if isinstance(key, tuple) else (key,)
     value = context.make_tuple(builder, types.UniTuple(types.int64, len(given)), [WORD(index) for index in given])
-    return _element(builder, kind, arguments[0], _place(context, builder, kind, types.UniTuple(types.int64, len(given)), value))
+    return _element(builder, kind, arguments[0], _position(context, builder, kind, types.UniTuple(types.int64, len(given)), value))
 
 
-@intrinsic
-def _with(context: Any, x: Any, key: Any, element: Any) -> Any:
-    _checked_key(x, key)
+@infer_getattr
+class _Methods(AttributeTemplate):
+    key = FixedArrayType
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _with_element(builder, x, arguments[0], _place(context, builder, x, key, arguments[1]), arguments[2])
+    @bound_function("airoas.with")
+    def resolve_with_(self, x: Any, arguments: Any, keywords: Any) -> Any:
+        key, value = arguments
+        _checked_key(x, key)
+        fits = (types.Integer, types.Boolean) if x.kind.holds_flags else (types.Integer, types.Float, types.Boolean)
+        if not isinstance(value, fits):
+            raise TypingError(f"a value of type {value} stands where {'True or False' if x.kind.holds_flags else 'a float'} belongs")
+        return signature(x, key, value)
 
-    return x(x, key, x.element), emit
 
-
-@overload_method(FixedArrayType, "with_")
-def _with_method(x, key, value):
-    if x.kind.holds_flags:
-        return lambda x, key, value: _with(x, key, bool(value))
-    return lambda x, key, value: _with(x, key, np.float64(value))
+@lower_builtin("airoas.with", FixedArrayType, types.Any, types.Any)
+def _lower_with(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """No overload: only here is it known whether indices are checked."""
+    kind, key_type, value_type = signature.args
+    element = context.cast(builder, arguments[2], value_type, kind.element)
+    return _with_element(builder, kind, arguments[0], _position(context, builder, kind, key_type, arguments[1]), element)
 
 
 @overload(len)
@@ -244,8 +248,8 @@ def _lower_iternext(context: Any, builder: Any, signature: Any, arguments: Any, 
 
 
 @intrinsic
-def element_at(context: Any, x: Any, place: Any) -> Any:
-    """The element in this place among all."""
+def element_at(context: Any, x: Any, position: Any) -> Any:
+    """The element in this position among all."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _element(builder, x, *arguments)

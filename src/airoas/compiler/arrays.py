@@ -69,29 +69,27 @@ class FixedArray:
     def __reduce__(self) -> tuple[Any, ...]:
         return fixed_array, (self.holds_flags, self.shape, self._items)
 
-    def _place(self, key: Any) -> int:
+    def _position(self, key: Any) -> int:
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) != len(self.shape):
-            raise ModelError(
-                f"{type(self).__name__} is read with {len(keys)} indices", f"write {'[i, j]' if len(self.shape) == 2 else '[i]'}."
-            )
-        place = 0
+            raise ModelError(f"{type(self).__name__} takes other indices", f"write {'[i, j]' if len(self.shape) == 2 else '[i]'}.")
+        position = 0
         for index, length in zip(map(operator.index, keys), self.shape, strict=True):
             if not -length <= index < length:
                 raise IndexError(f"index {index} is out of range of {type(self).__name__}")
-            place = place * length + index % length
-        return place
+            position = position * length + index % length
+        return position
 
     def __getitem__(self, key: Any) -> Any:
-        return self._items[self._place(key)]
+        return self._items[self._position(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise ModelError(f"changes a {type(self).__name__}, which is a value", "write `x = x.with_(i, value)`, or `x = x.copy()` first.")
 
     def with_(self, key: Any, value: Any) -> Any:
-        """The same with another element in this place."""
-        place, item = self._place(key), as_bool(value) if self.holds_flags else as_float(value)
-        return _from_items(type(self), (*self._items[:place], item, *self._items[place + 1 :]))
+        """The same with another element in this position."""
+        position, item = self._position(key), as_bool(value) if self.holds_flags else as_float(value)
+        return _from_items(type(self), (*self._items[:position], item, *self._items[position + 1 :]))
 
     def copy(self) -> np.ndarray:
         """An array of numpy's, to work in."""
@@ -144,9 +142,9 @@ class Flags(FixedArray):
 
 
 def _from_items(kind: type[FixedArray], items: tuple[Any, ...]) -> FixedArray:
-    made = kind.__new__(kind)
-    made._items = items
-    return made
+    array = kind.__new__(kind)
+    array._items = items
+    return array
 
 
 def array_class(holds_flags: bool, shape: tuple[int, ...]) -> type[FixedArray]:
@@ -201,7 +199,9 @@ def lengths_of(kind: type[FixedArray]) -> str:
 
 
 def coerced(hint: Any, value: str) -> str:
-    """The text of a value that is made into what a field's annotation says."""
+    """The text of a value that is array into what a field's annotation says."""
     if isinstance(hint, type) and issubclass(hint, FixedArray):
+        if not hint.shape:
+            raise ModelError(f"a field is annotated {hint.__name__}, without a size", f"write {hint.__name__}[8], say.")
         return f"as_{'flags' if hint.holds_flags else 'vector'}({value}, {lengths_of(hint)})"
     return f"as_{hint.__name__}({value})" if hint in (float, int, bool) else value

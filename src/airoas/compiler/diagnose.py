@@ -51,8 +51,8 @@ def explain(error: Exception, where: str, kind: type | None = None) -> CompileEr
 
 def _different_returns(text: str, where: str) -> CompileError | None:
     """Branches that return different types: each with its line, which the compiler lists in no certain order."""
-    found = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
-    returns = sorted((int(line), plain_types(kind), file) for kind, file, line in found if is_theirs(file))
+    matches = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
+    returns = sorted((int(line), plain_types(kind), file) for kind, file, line in matches if is_theirs(file))
     if not returns:
         return None
     told = " and ".join(f"{kind} in line {line}" for line, kind, _ in returns)
@@ -128,6 +128,22 @@ def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
 
 
 _SENTENCES = (
+    (
+        r"setitem\(((?:Vector|Flags)\[[\d, ]+\])",
+        "changes a {0}, which is a value",
+        "write `x = x.with_(i, value)`, or `x = x.copy()` first.",
+    ),
+    (
+        r"a value of type ([^\n]*) stands where ((?:Vector|Flags)\[[\d, ]+\]) belongs",
+        "a value of type {0} stands where {1} belongs",
+        "give it one number for all, or as many as it has elements.",
+    ),
+    (r"((?:Vector|Flags)\[[\d, ]+\]) takes other indices; write (\[[ij, ]+\])", "{0} takes other indices", "write {1}."),
+    (
+        r"(?:add|sub|mul|truediv|sum)\([^\n]*((?:Vector|Flags)\[[\d, ]+\])",
+        "computes with a whole {0}",
+        "go through its elements in a loop, or take `x.copy()`, which is numpy's.",
+    ),
     (
         r"Can't unify return type from the following types: (.*)",
         "its branches return different types: {0}",

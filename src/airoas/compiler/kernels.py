@@ -17,6 +17,7 @@ from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain, is_theirs
 from airoas.compiler.native import Bound, BoundType, ModelAddressType, Native, Record, interpreted, opened
+from airoas.compiler.notice import notice
 from airoas.compiler.specialise import current_mode, entry_to, fingerprint_of, is_noinline, jit_options, running, specialise
 
 __all__ = ["Bound", "Kernel", "Record", "current_mode", "interpreted", "kernel", "running"]
@@ -41,6 +42,9 @@ class Kernel:
             return self._dispatcher(mode)(*[self._seen(x, mode) for x in arguments])
         except COMPILER_ERRORS as error:
             raise explain(error, self._location(arguments)) from error
+        finally:
+            if notice.is_open:
+                notice.end()
 
     def prepare(self, *arguments: Any) -> None:
         """Compile, or load from the cache, for arguments of these types."""
@@ -85,6 +89,9 @@ class Kernel:
             dispatcher.compile(kinds)
         except COMPILER_ERRORS as error:
             raise explain(error, self._location(arguments)) from error
+        finally:
+            if notice.is_open:
+                notice.end()
         return dispatcher.overloads[kinds]
 
     def _dispatcher(self, mode: str) -> Any:
@@ -94,6 +101,8 @@ class Kernel:
             noinline = sorted(part.__qualname__ for part in fingerprint.reachable(self.function) if is_noinline(part))
 
             def before_compile(signature: Any) -> None:
+                owners = [kind.model.native_class.name for kind in signature if isinstance(kind, ModelAddressType)]
+                notice.begin(owners[0] if owners else "")
                 for kind in signature:
                     if isinstance(kind, ModelAddressType):
                         kind.model.native_class.check_methods(kind.model, self._mentioned)

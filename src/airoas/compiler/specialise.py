@@ -16,7 +16,7 @@ import secrets
 import threading
 import types as python_types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -87,6 +87,13 @@ def array_constructor(kind: type[FixedArray]) -> python_types.FunctionType:
     if kind not in _array_constructors:
         _array_constructors[kind] = define(f"def build(values=0):\n    return {coerced(kind, 'values')}\n", "build", **COERCIONS)
     return _array_constructors[kind]
+
+
+class Unsized(NamedTuple):
+    """Vector or Flags itself, for compiled code that writes `Vector[8](...)`."""
+
+    holds_flags: bool
+    mode: str
 
 
 _records: dict[str, type] = {}
@@ -203,8 +210,10 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
             return _forgiving(value)
         if is_namedtuple(value):
             return specialise(constructor(value), mode)
-        if isinstance(value, type) and issubclass(value, FixedArray) and value.shape:
-            return specialise(array_constructor(value), mode)
+        if isinstance(value, type) and issubclass(value, FixedArray):
+            if value.shape:
+                return specialise(array_constructor(value), mode)
+            return value if mode == "interpreted" else Unsized(value.holds_flags, mode)
         if isinstance(value, python_types.FunctionType) and not is_native(value) and value not in OVERLOADED:
             return specialise(value, mode)
         return canonicalise(value, mode)

@@ -52,6 +52,8 @@ def _raised(error: Exception) -> tuple[str, str]:
 def _attribute_remedy(name: str, owner: Any) -> str:
     if isinstance(owner, Rng):
         return "the stream has `rng.uniform()`, `rng.normal()` and `rng.integer(n)`."
+    if isinstance(owner, FixedArray):
+        return "it has [i], `with_(i, value)`, `copy()` and `shape`."
     if isinstance(owner, Native):
         known = [*type(owner)._fields, *functions_in(type(owner)), *owner.__dict__]  # type: ignore[attr-defined]
         return f"{suggest(name, known)}add a field `{name}`, or return it from `prepare`."

@@ -194,9 +194,9 @@ def _tuple_problem(shape: Shape, kind: Any, part: str, where: str) -> ModelError
         return ModelError(problem, f"return a tuple of {len(shape.parts)} parts.", where=where)
     for k, (want, have) in enumerate(zip(shape.parts, kind, strict=True)):
         if isinstance(want, Shape):
-            inner = _tuple_problem(want, have, part, where)
-            if inner is not None:
-                return inner
+            nested = _tuple_problem(want, have, part, where)
+            if nested is not None:
+                return nested
         elif want is int and isinstance(have, numba.types.Float):
             field = shape.field(k)
             change = f"annotate `{field}: float`" if shape.record else f"write a float in `{source}` (0.0 for 0)"

@@ -256,6 +256,18 @@ def live_initial(self: Any, rng: Rng) -> Any:
     raise ModelError("draws terminal states only", "begin where there is something to decide.", where=location(self, "initial"))
 
 
+def random_observation(self: Any, rng: Rng) -> tuple[Any, Any]:
+    """An action and an observation that may follow it, from the start."""
+    plain = as_written(self)
+    for _ in range(100):
+        s = live_initial(plain, rng)
+        a = plain.rollout_action(s, rng) if self.n_actions or self.has("rollout_action") else plain.sample_action(s, rng)
+        arrived = plain.step(s, a, rng)[0]
+        if not plain.is_terminal(arrived):
+            return a, plain.observe(arrived, a, rng)
+    return a, plain.observe(s, a, rng)
+
+
 def _find_shapes(self: Any) -> Shapes:
     problems = structure_problems(type(self))
     if problems:

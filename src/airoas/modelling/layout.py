@@ -65,7 +65,7 @@ class Shape(NamedTuple):
             elif part.holds_flags:
                 yield from (("flags", name if part.n_words == 1 else f"{name}, word {word}") for word in range(part.n_words))
             else:
-                yield from (("float", f"{name}[{', '.join(map(str, place))}]") for place in np.ndindex(part.shape))
+                yield from (("float", f"{name}[{', '.join(map(str, index))}]") for index in np.ndindex(part.shape))
 
     def field(self, k: int, before: str = "") -> str:
         """The name of a part."""
@@ -172,7 +172,7 @@ class Shape(NamedTuple):
 _PYTHON = {float: as_float, int: as_whole, bool: as_bool}
 
 
-def _part(item: Any, hint: Any, place: int, where: str) -> Any:
+def _part(item: Any, hint: Any, position: int, where: str) -> Any:
     if isinstance(hint, type) and issubclass(hint, FixedArray):
         return hint
     if isinstance(item, FixedArray):
@@ -181,7 +181,7 @@ def _part(item: Any, hint: Any, place: int, where: str) -> Any:
         return Shape.of(item, where)
     if not is_number(item):
         remedy = "return numbers, tuples of them, and fields annotated Vector[n] or Flags[n]."
-        raise ModelError(f"returns a tuple with {type(item).__name__} {item!r} in place {place}", remedy, where=where)
+        raise ModelError(f"returns a tuple with {type(item).__name__} {item!r} in place {position}", remedy, where=where)
     if hint in (float, int, bool):
         return hint
     return bool if isinstance(item, (bool, np.bool_)) else int if isinstance(item, (int, np.integer)) else float

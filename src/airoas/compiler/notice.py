@@ -1,0 +1,57 @@
+"""One line for whoever waits while kernels are compiled.
+
+It goes through `logging`, which writes to standard error unless told otherwise: on a terminal, in a pipe and in a notebook.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+QUIET = 2.0
+"""Seconds of compilation without a word."""
+PAUSE = 2.0
+"""Seconds without compilation after which the next wait is one of its own."""
+SHARED, OWN = "about half a minute, once on this machine", "about five seconds, once for this version of the model"
+_log = logging.getLogger(__name__)
+
+
+class Notice:
+    """Counts the time of compilation, and says so once in every wait."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        """Whether a kernel is being compiled."""
+        self._timer: threading.Timer | None = None
+        self._spent = self._begun = self._ended = 0.0
+        self._told = False
+
+    def begin(self, what: str) -> None:
+        """A kernel that is in no cache will be compiled. what: the model that it is compiled for; empty where all models share it."""
+        if self.is_open:
+            return  # what it calls is part of it
+        self.is_open, self._begun = True, time.monotonic()
+        if self._begun - self._ended > PAUSE:
+            self._spent, self._told = 0.0, False
+        if not self._told:
+            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._tell, (what,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ended = time.monotonic()
+        self._spent += self._ended - self._begun
+        self.is_open = False
+
+    def _tell(self, what: str) -> None:
+        self._told = True
+        if what:
+            _log.warning("compiling %s: %s", what, OWN)
+        else:
+            _log.warning("compiling what all models share: %s", SHARED)
+
+
+notice = Notice()
