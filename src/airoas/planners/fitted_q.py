@@ -10,9 +10,9 @@ from typing import Any
 from airoas.belief.particles import Particles, _checked
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
-from airoas.planners.bounded.advice import Advisor
+from airoas.planners.bounded.advice import KEPT, Advisor
 from airoas.policies import learned
-from airoas.rng import Rng
+from airoas.rng import Rng, stream
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class FittedQ:
         self._refuse(_checked(model))
         if self.learn_seconds > 0.0:
             learned.prepare(model, self.learn_seconds)
-        _advisor(model)
+        self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         begun = time.perf_counter()
