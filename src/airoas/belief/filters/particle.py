@@ -70,8 +70,8 @@ class AnnealedFilter(BootstrapFilter):
 
 @dataclass(frozen=True)
 class AdaptiveFilter(AnnealedFilter):
-    """As many particles as the belief asks for: it begins with ten times `particles`, and goes on with as many as leave about
-    `particles` effective if the next observation is as sharp as the last. A plain update while enough of them explain what was seen;
+    """As many particles as the belief asks for: it begins with twenty times `particles`, and goes on with as many as leave
+    about `particles` effective if the next observation is as sharp as the last, half as many at least: what was thinned out is gone. A plain update while enough of them explain what was seen;
     annealed where hardly any does, and more would not help."""
 
     name: ClassVar[str] = "adaptive"
@@ -89,12 +89,12 @@ class AdaptiveFilter(AnnealedFilter):
         if plain is None or len(before) < _LEAST * self.particles * inefficiency:
             few = before if len(before) <= self.particles else before.draw(self.particles, rng)
             return super().update(model, few, action, observation, rng)
-        wanted = min(_MOST * self.particles, max(self.particles, int(self.particles * inefficiency)))
-        keeps = inefficiency <= _MOST_UNEVEN and len(before) <= 2 * wanted
+        wanted = min(_MOST * self.particles, max(self.particles, int(self.particles * inefficiency), len(before) // 2))
+        keeps = inefficiency <= _MOST_UNEVEN and len(before) <= wanted
         return Updated(plain.belief if keeps else plain.belief.draw(wanted, rng), plain.log_evidence)
 
 
-_MOST = 10
+_MOST = 20
 """Times `particles`, at most."""
 _LEAST = 0.02
 """Of `particles`: where fewer are effective they are annealed."""

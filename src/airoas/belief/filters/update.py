@@ -21,7 +21,7 @@ def make_filter(filter: str | Filter, model: Any, particles: int = 10_000) -> Fi
     """A filter for a model, by name or as it is.
 
     "auto" is "exact" where the model allows it, else "adaptive". particles: of the initial belief of "bootstrap" and "annealed";
-    "adaptive" has up to ten times as many.
+    "adaptive" has up to twenty times as many.
     """
     if not isinstance(filter, str):
         missing = [name for name in ("start", "update") if not callable(getattr(filter, name, None))]

@@ -17,13 +17,13 @@ from airoas.modelling.batch import batch
 from airoas.planners.base import Planner
 from airoas.rng import stream
 
-MOST, FEWEST = 64, 8
-"""Pairs of episodes."""
+MOST, FEWEST = 64, 5
+"""Pairs of episodes, and how many tell something."""
 SURE = 2.0
 """Errors by which the search must be better."""
 ENOUGH = 3
 """Rounds of learning after which a policy is trusted as long as nothing speaks against it."""
-_CLEAR = 3.0  # errors of the difference at which no more is played
+_CLEAR = 5.0  # errors of the difference at which no more is played
 _DRAWN = 1000  # from a belief that is no particles
 
 
@@ -45,9 +45,9 @@ def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lea
     begun, gains = time.perf_counter(), []
     for world in range(MOST):
         gains.append(play(model, search, world) - play(model, policy, world))
-        error = float(np.std(gains, ddof=1) / math.sqrt(len(gains))) if len(gains) > 1 else math.inf
-        clear = len(gains) >= 2 * FEWEST and abs(np.mean(gains)) > _CLEAR * error
-        if clear or (len(gains) >= FEWEST and time.perf_counter() - begun > seconds):
+        error = float(np.std(gains, ddof=1) / math.sqrt(len(gains))) if len(gains) >= FEWEST else math.inf
+        spent = time.perf_counter() - begun
+        if abs(np.mean(gains)) > _CLEAR * error or spent * (1.0 + 1.0 / len(gains)) > seconds:
             break
     return Lead(float(np.mean(gains)), error, len(gains))
 
