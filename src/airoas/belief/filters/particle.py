@@ -70,9 +70,12 @@ class AnnealedFilter(BootstrapFilter):
 
 @dataclass(frozen=True)
 class AdaptiveFilter(AnnealedFilter):
-    """As many particles as the belief asks for: it begins with twenty times `particles`, and goes on with as many as leave
-    about `particles` effective if the next observation is as sharp as the last, half as many at least: what was thinned out is gone. A plain update while enough of them explain what was seen;
-    annealed where hardly any does, and more would not help."""
+    """As many particles as the belief asks for.
+
+    It begins with twenty times `particles`, and goes on with as many as leave about `particles` effective if the next observation
+    is as sharp as the last, though with no less than half as many: what is thinned out is gone. A plain update while enough of them
+    explain what was seen; annealed where hardly any does.
+    """
 
     name: ClassVar[str] = "adaptive"
 
