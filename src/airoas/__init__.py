@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airoas.agent import Agent
     from airoas.belief.filters.exact import ExactFilter
     from airoas.belief.filters.interface import Belief, Filter, Updated
-    from airoas.belief.filters.particle import AnnealedFilter, BootstrapFilter
+    from airoas.belief.filters.particle import AdaptiveFilter, AnnealedFilter, BootstrapFilter
     from airoas.belief.filters.recovery import ParticleDeprivationWarning
     from airoas.belief.filters.update import make_filter, update
     from airoas.belief.particles import Particles
@@ -43,7 +43,7 @@ _HOMES = {
     "belief.tempering.result": ("Annealed",),
     "belief.filters.exact": ("ExactFilter",),
     "belief.filters.interface": ("Belief", "Filter", "Updated"),
-    "belief.filters.particle": ("AnnealedFilter", "BootstrapFilter"),
+    "belief.filters.particle": ("AdaptiveFilter", "AnnealedFilter", "BootstrapFilter"),
     "belief.filters.recovery": ("ParticleDeprivationWarning",),
     "belief.filters.update": ("make_filter", "update"),
     "belief.particles": ("Particles",),
@@ -67,6 +67,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AdaptiveFilter",
     "Agent",
     "AiroasError",
     "Annealed",

@@ -34,6 +34,8 @@ def _family(module: str, make: str, *arguments: Any) -> Callable[[int], Any]:
     return lambda seed: cached(seed // EPISODES_PER_MAP)
 
 
+BARE = ("light-dark-0.5", "light-dark-1.0", "light-dark-2d", "laser-tag", "rock-sample-11-11")
+"""Shipped domains that are there without their hints as well, as `bare-NAME`."""
 STRANGERS = {
     "building": _domain("strangers.building", "Building"),
     "vdp-tag": _domain("strangers.vdp_tag", "VDPTag"),
@@ -46,6 +48,7 @@ STRANGERS = {
     "poker": _domain("strangers.poker", "Poker"),
     "mine": _domain("strangers.mine", "Mine"),
     "leak": _domain("strangers.leak", "Leak"),
+    **{f"bare-{name}": _domain("strangers.bare", "bare", name) for name in BARE},
 }
 """Models without a hint."""
 DOMAINS: dict[str, Callable[[int], Any]] = {
@@ -75,6 +78,7 @@ PLANNERS = {
     "ardespot": ("ardespot", "ARDESPOT"),
     "pomcp": ("pomcp", "POMCP"),
     "pomcpow": ("pomcpow", "POMCPOW"),
+    "fitted-q": ("fitted_q", "FittedQ"),
     "qmdp": ("qmdp", "QMDP"),
     "pbvi": ("pbvi", "PBVI"),
     "random": ("random", "Random"),
@@ -206,6 +210,11 @@ def find_filter(reference: str) -> Any:
     except Exception as error:
         problem = f"{name}() raises {type(error).__name__}: {_one_line(error)}"
         raise OptionError(problem, "a filter is made without arguments.", where=path) from None
+
+
+def options_of(name: str) -> set[str]:
+    """The names of a planner's options."""
+    return {option.name for option in dataclasses.fields(planner_class(name))}
 
 
 def make_planner(name: str, options: dict[str, Any]) -> Any:

@@ -10,8 +10,9 @@ import contextlib
 import functools
 import hashlib
 import io
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,20 @@ def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
         _save(path, arrays)
 
 
+@contextlib.contextmanager
+def alone(model: Any, what: str) -> Iterator[None]:
+    """While one process computes this, others wait for it; the system lets go of what a killed one held."""
+    path = _path(model, what)
+    if path is None or os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    with path.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The same for what millions of simulated steps teach. They run compiled also where a search is interpreted, for the same
     arrays; a model that cannot be compiled is simulated as it is."""
@@ -69,14 +84,14 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
 def _path(model: Any, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     directory = folder() if model.native().native_class.cacheable else None
-    key = hashlib.sha256(repr((model.fingerprint, what, __version__, _sources())).encode()).hexdigest()[:40]
+    key = hashlib.sha256(repr((model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))).encode()).hexdigest()[:40]
     return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 
 
 @functools.cache
-def _sources() -> str:
-    """The digest of this package, so that a changed method finds nothing of the old one."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
+def digest_of_sources(package: Path) -> str:
+    """The digest of a package, so that a changed method finds nothing of the old one."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(package.rglob("*.py")))).hexdigest()
 
 
 def _load(path: Path) -> dict[str, np.ndarray] | None:
@@ -104,3 +119,4 @@ def _clean(directory: Path) -> None:
         total += file.stat().st_size
         if total > _KEEP_BYTES:
             file.unlink(missing_ok=True)
+            file.with_suffix(".lock").unlink(missing_ok=True)

@@ -34,6 +34,8 @@ def add(commands: Any) -> None:
     add_full(run)
     add_agent(run)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
+    remark = "for a policy to be learned at the first use of a model without hints, by planners that learn (default 10; 0: none)"
+    run.add_argument("--learn", type=float, default=10.0, metavar="S", help=f"seconds {remark}")
     run.add_argument("--show", action="store_true", help="print the first episode step by step")
     add_mode(run)
     run.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -73,12 +75,16 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec(options: argparse.Namespace) -> Spec:
     """The experiment of one cell that the arguments stand for."""
+    from airoas.catalog import options_of
     from airoas.experiments.spec.building import build
 
     table: dict[str, Any] = {"title": f"{options.planner} on {options.domain}"}
     table |= {key: getattr(options, key) for key in ("episodes", "seed", "filter", "particles")}
     table |= {"max_steps": options.max_steps} if options.max_steps else {}
-    table |= {"domains": [options.domain], "planners": {options.planner: read_settings(options)}}
+    settings = read_settings(options)
+    if "learn_seconds" in options_of(options.planner):
+        settings.setdefault("learn_seconds", options.learn)
+    table |= {"domains": [options.domain], "planners": {options.planner: settings}}
     return build(table, folder=Path.cwd())
 
 

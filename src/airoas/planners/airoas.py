@@ -6,7 +6,8 @@ Paper: Zhang, Luo, Mukhopadhyay and Dubey (2025), Alg. 1-3, with the annealing o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ from airoas.belief.tempering.anneal import choose_move, draws_of
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
+from airoas.bounds.store import digest_of_sources, keep, stored
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
 from airoas.planners.bounded.expansion import branch
+from airoas.planners.bounded.lead import Lead, compare
 from airoas.planners.bounded.leaves import draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf
 from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
@@ -52,6 +55,7 @@ MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
+_LEARNING = 0.5  # of the time to learn; in the rest policy and search play, to see which of them leads
 _STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
 
 
@@ -135,21 +139,48 @@ class AIROAS(BoundedPlanner):
     def prepare(self, model: Any) -> None:
         """Compile, find bounds and learn a policy where one is wanted, so that no decision has to. Idempotent."""
         if self._wants_policy(model, find_bounds(model, self.bounds)) and self.learn_seconds > 0.0:
-            learned.prepare(model, self.learn_seconds)
+            learned.prepare(model, _LEARNING * self.learn_seconds)
+            if self.policy == "auto":
+                self._find_lead(model)
         super().prepare(model)
+
+    def _find_lead(self, model: Any) -> Lead:
+        """Whether search or policy leads, by playing; kept on disk."""
+        what = self._lead_name()
+        arrays = stored(model, what)
+        if arrays is None:
+            budget = {"seconds": 0.25 * self.seconds} if self.seconds else {"iterations": max(1, (self.iterations or 1) // 4)}
+            options: dict[str, Any] = {"seconds": None, "iterations": None, "learn_seconds": 0.0} | budget
+            search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
+            search.prepare(model)
+            policy.prepare(model)
+            lead = compare(model, search, policy, (1.0 - _LEARNING) * self.learn_seconds)
+            keep(model, what, {name: np.array(getattr(lead, name)) for name in ("gain", "error", "pairs")})
+            return lead
+        return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))
 
     def _wants_policy(self, model: Any, bounds: Bounds) -> bool:
         return self.policy == "always" or (self.policy == "auto" and self.anneal != "literal" and not bounds.sound)
 
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
-        return Advisor(model, learned.find_learned(model)) if self._wants_policy(model, bounds) else None
+        if not self._wants_policy(model, bounds) or (self.policy == "auto" and self._search_leads(model)):
+            return None
+        return Advisor(model, learned.find_learned(model))
+
+    def _lead_name(self) -> str:
+        return f"lead {digest_of_sources(Path(__file__).parent)} {self}"
+
+    def _search_leads(self, model: Any) -> bool:
+        """As far as it was found out."""
+        known = learned.find_learned(model)
+        return known is not None and stored(model, self._lead_name()) is not None and self._find_lead(model).is_the_searchs(known.rounds)
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self._n_particles(model, find_bounds(model, self.bounds))
 
     def _n_particles(self, model: Any, bounds: Bounds) -> int:
         """N; fewer where actions are many and nothing tells beforehand which of them are worth a look."""
-        return self.particles if not self._wants_policy(model, bounds) else min(self.particles, max(_FEWEST, _STEPS // model.n_actions))
+        return self.particles if bounds.sound or self.anneal == "literal" else min(self.particles, max(_FEWEST, _STEPS // model.n_actions))
 
     def make_search(self, model: Any, bounds: Bounds) -> AnnealedSearch:
         # bounds without values of actions are simulated in every particle, for which a few states are too few

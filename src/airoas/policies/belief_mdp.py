@@ -1,7 +1,9 @@
 """The particle-belief MDP: many runs side by side, each with a truth, particles that do not know it, and a policy.
 
-A run holds N particles of equal weight; the first one is the truth, which makes the observations and earns the rewards. The others
-are stepped, weighed by what was seen and resampled, so that a policy of the belief sees what an agent with this filter would see.
+A run holds a truth, which makes the observations and earns the rewards, and particles of equal weight, of which the truth was one to
+begin with. They are stepped, weighed by what was seen and resampled, so that a policy of the belief sees what an agent with this filter
+would see. Where an observation leaves few of them effective the truth is put back among them: real filters have more particles, or
+move them. To do so always is worth it for learning; what is learned so is too sure of finding the truth, which `bias` corrects.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from airoas.rng import hash_key, new_stream
 
 FOLLOW, FORCED, HYPOTHESIS = range(3)
 """What a run does: the policy from the start; one action first; for some steps what is best if one state were true."""
+FEWEST, ALWAYS = 0.1, 2.0
+"""Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
 GREEDY, DEFAULT, BLIND = range(3)
 """What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same."""
 
@@ -34,6 +38,8 @@ class Policy(Record):
     value: Any
     """Q (s, a) of the fully observable problem, or V(s); see `airoas.bounds`."""
     by_action: bool
+    """Whether the values are those of the actions; else each action is simulated for a step, and the best value after it counts."""
+    n_values: int
     column: int
     """Where the values begin in what `value` writes."""
     width: int
@@ -47,6 +53,8 @@ class Policy(Record):
     correction: Any
     """A forest over the features with values [., A], of one leaf where nothing was learned."""
     corrected: bool
+    bias: float
+    """By how much it promises more than it was seen to earn."""
     way: int
     """GREEDY, DEFAULT or BLIND."""
     blind: int
@@ -61,7 +69,7 @@ def n_features(policy: Policy) -> int:
 
 
 class Runs(Record):
-    """R runs of N particles; M of each are scored."""
+    """R runs of N rows, the truth and N - 1 particles; M of these are scored."""
 
     states: Any
     """[R N, .]"""
@@ -132,6 +140,8 @@ class Runs(Record):
     """[R] runs of one world begin with the same truth and particles, and meet the same chance."""
     returns: Any
     """[R]"""
+    fewest: float
+    """Of the particles: where fewer are effective the truth is put back among them; above 1: always."""
     deadline: float
     cut: int
     """Steps after which a promise counts for the rest."""
@@ -182,6 +192,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         defaults=np.zeros((runs, policy.actions.shape[1])),
         world=np.arange(runs),
         returns=np.zeros(runs),
+        fewest=FEWEST,
         deadline=math.inf,
         cut=1 << 60,
         n_runs=runs,
@@ -191,7 +202,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
 
 @noinline
 def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
-    """Give every run particles drawn from a belief by weight, and a truth among them."""
+    """Give every run particles drawn from a belief by weight, and one of them as the truth."""
     n, own = runs.n_particles, new_stream()
     total = 0.0
     for i in range(len(weights)):
@@ -199,21 +210,21 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
     for r in range(runs.n_runs):
         own.reseed(seed, runs.world[r], 0)
         offset, reached, i = own.uniform(), weights[0], 0
-        for j in range(n):
-            point = (j + offset) * total / n
+        for j in range(n - 1):
+            point = (j + offset) * total / (n - 1)
             while reached <= point and i < len(weights) - 1:
                 i += 1
                 reached += weights[i]
-            row = r * n + j
-            runs.numbers[row] = runs.world[r] * n + j
+            row = r * n + j + 1
+            runs.numbers[row] = runs.world[r] * n + j + 1
             for k in range(states.shape[1]):
                 runs.states[row, k] = states[i, k]
             runs.alive[row] = True
-        truth = r * n + own.integer(n)  # any of them is as likely as its weight
+        row = r * n + 1 + own.integer(n - 1)  # any of them is as likely as its weight
+        runs.numbers[r * n] = runs.world[r] * n
+        runs.alive[r * n] = True
         for k in range(states.shape[1]):
-            x = runs.states[r * n, k]
-            runs.states[r * n, k] = runs.states[truth, k]
-            runs.states[truth, k] = x
+            runs.states[r * n, k] = runs.states[row, k]
         runs.returns[r] = 0.0
 
 
@@ -223,7 +234,7 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
     n, m, actions = runs.n_particles, policy.scored, len(policy.actions)
     for r in range(runs.n_runs):
         for j in range(m):
-            row = r * n + j * n // m
+            row = r * n + 1 + j * (n - 1) // m
             runs.scored_alive[r * m + j] = runs.alive[r * n] and runs.alive[row]
             for k in range(runs.states.shape[1]):
                 runs.scored[r * m + j, k] = runs.states[row, k]
@@ -252,7 +263,7 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
                 if policy.by_action:
                     value = runs.values[i, policy.column + a]
                 else:
-                    later = runs.values[i, policy.column] if runs.scored_arrived[i] else 0.0
+                    later = best_value(policy, runs.values, i) if runs.scored_arrived[i] else 0.0
                     value = runs.scored_rewards[i] + policy.simulator.discount * later
                 if runs.legal[i // m, a]:
                     runs.totals[i] = max(runs.totals[i], value)
@@ -266,28 +277,36 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         describe(policy, runs, r, count)
 
 
+def best_value(policy: Policy, values: Any, i: int) -> float:
+    """V(s) of a row of what `value` wrote."""
+    best = -math.inf
+    for column in range(policy.column, policy.column + policy.n_values):
+        best = max(best, values[i, column])
+    return best
+
+
 def describe(policy: Policy, runs: Runs, r: int, count: int) -> None:
     """The features of a run's belief."""
     n, m, at = runs.n_particles, policy.scored, 0
     phi = runs.features[r]
     live = 0
-    for j in range(n):
-        live += int(runs.alive[r * n + j])
+    for row in range(r * n + 1, r * n + n):
+        live += int(runs.alive[row])
     for c in range(len(policy.components)):
         k = policy.components[c]
         mean = 0.0
-        for j in range(r * n, r * n + n):
+        for j in range(r * n + 1, r * n + n):
             mean += runs.states[j, k] if runs.alive[j] else 0.0
         mean /= max(1, live)
         variance = 0.0
-        for j in range(r * n, r * n + n):
+        for j in range(r * n + 1, r * n + n):
             x = runs.states[j, k] - mean if runs.alive[j] else 0.0
             variance += x * x
         phi[at], phi[at + 1] = mean, math.sqrt(variance / max(1, live))
         at += 2
         for bit in range(policy.bits[c]):
             ones = 0
-            for j in range(r * n, r * n + n):
+            for j in range(r * n + 1, r * n + n):
                 ones += int(runs.states[j, k]) >> bit & 1 if runs.alive[j] else 0
             phi[at] = ones / max(1, live)
             at += 1
@@ -362,7 +381,7 @@ def depart(policy: Policy, runs: Runs, seed: int) -> None:
     own = new_stream()
     for r in range(count):
         own.reseed(seed, 0, runs.world[r])
-        row = r * n + own.integer(n)
+        row = r * n + 1 + own.integer(n - 1)
         alive[r] = runs.chosen_action[r] >= 0 and runs.alive[row]
         for k in range(runs.states.shape[1]):
             states[r, k] = runs.states[row, k]
@@ -389,9 +408,11 @@ def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
             policy.value(rows[0], rows[2], runs.hypothesis_values, 0)
         for r in range(count):
             if alive[r] and runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.legal[r, a] and runs.chosen_action[r] >= 0:
-                value = runs.hypothesis_values[r, policy.column + (a if policy.by_action else 0)]
-                if not policy.by_action:
-                    value = rows[1][r] + policy.simulator.discount * (value if rows[2][r] else 0.0)
+                if policy.by_action:
+                    value = runs.hypothesis_values[r, policy.column + a]
+                else:
+                    later = best_value(policy, runs.hypothesis_values, r) if rows[2][r] else 0.0
+                    value = rows[1][r] + policy.simulator.discount * later
                 if value > runs.hypothesis_best[r]:
                     runs.hypothesis_best[r] = value
                     runs.chosen_action[r] = a
@@ -445,30 +466,44 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
 
 
 def resample(runs: Runs, r: int, seed: int) -> None:
-    """The particles of a run by the likelihood of what was seen; the truth stays."""
-    n = runs.n_particles
-    start = r * n
-    peak = -math.inf
-    for j in range(n):
+    """The particles of a run by the likelihood of what was seen, and the truth where that leaves too few."""
+    n, start = runs.n_particles, r * runs.n_particles
+    peak = runs.logs[start]
+    for j in range(1, n):
         peak = max(peak, runs.logs[start + j])
-    total = 0.0
+    total = squares = 0.0
     for j in range(n):
-        runs.weights[j] = exp(runs.logs[start + j] - peak) if runs.logs[start + j] > -math.inf else 0.0
-        total += runs.weights[j]
+        weight = exp(runs.logs[start + j] - peak) if runs.logs[start + j] > -math.inf else 0.0
+        runs.weights[j] = weight
+        if j > 0:
+            total += weight
+            squares += weight * weight
+    if total * total >= runs.fewest * n * squares and total > 0.0:
+        runs.weights[0] = 0.0
+    total += runs.weights[0]
     own = new_stream()
     own.reseed(seed, 0, 0)
     offset, reached, i = own.uniform(), runs.weights[0], 0
-    for j in range(n):
-        point = (j + offset) * total / n
+    for j in range(1, n):
+        point = (j - 1 + offset) * total / (n - 1)
         while reached <= point and i < n - 1:
             i += 1
             reached += runs.weights[i]
         runs.chosen[j] = i
+    runs.chosen[0] = 0
     for j in range(n):
-        source = start + (runs.chosen[j] if j > 0 else 0)
+        source = start + runs.chosen[j]
         for k in range(runs.states.shape[1]):
             runs.states[start + j, k] = runs.after[source, k]
         runs.alive[start + j] = True
+
+
+@kernel
+def choose_one(policy: Policy, runs: Runs, states: Any, weights: Any, seed: int) -> int:
+    """What a policy does at a belief, as the first run."""
+    set_runs(runs, states, weights, seed)
+    choose_actions(policy, runs, 0, seed)
+    return int(runs.chosen_action[0])
 
 
 @kernel
@@ -482,7 +517,7 @@ def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int
         if t > 0 and (t == runs.cut or now() >= runs.deadline):
             for r in range(runs.n_runs):
                 if runs.chosen_action[r] >= 0:
-                    runs.returns[r] += factor * runs.q[r, best_of(runs.q[r])]
+                    runs.returns[r] += factor * (runs.q[r, best_of(runs.q[r])] - policy.bias)
             return t
         if advance(policy, runs, factor, hash_key(seed, t, 1)) == 0:
             break
@@ -513,11 +548,11 @@ def inform(policy: Policy, runs: Runs, states: Any, weights: Any, allowed: Any, 
 def surprise(runs: Runs, r: int) -> float:
     """KL of a run's weights from equal ones, after an observation."""
     n, peak, total, mean = runs.n_particles, -math.inf, 0.0, 0.0
-    for row in range(r * n, r * n + n):
+    for row in range(r * n + 1, r * n + n):
         peak = max(peak, runs.logs[row])
-    for row in range(r * n, r * n + n):
+    for row in range(r * n + 1, r * n + n):
         if runs.logs[row] > -math.inf:
             weight = exp(runs.logs[row] - peak)
             total += weight
             mean += weight * (runs.logs[row] - peak)
-    return math.log(n) + mean / total - math.log(total)
+    return math.log(n - 1) + mean / total - math.log(total) if total > 0.0 else math.log(n - 1)

@@ -16,6 +16,7 @@ import numpy as np
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
 from airoas.compiler.kernels import Record, kernel
 from airoas.policies.belief_mdp import (
+    ALWAYS,
     Policy,
     Runs,
     advance,
@@ -180,9 +181,9 @@ def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Exper
     trying.n_runs = actions
     for a in range(actions):
         own.reseed(seed, 0, a)
-        truth = own.integer(n)
+        truth = r * n + 1 + own.integer(n - 1)
         for j in range(n):
-            source = r * n + (j + truth) % n
+            source = r * n + j if j > 0 else truth
             for k in range(walking.states.shape[1]):
                 trying.states[a * n + j, k] = walking.states[source, k]
             trying.alive[a * n + j] = walking.alive[source] and walking.legal[r, a]
@@ -194,9 +195,9 @@ def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Exper
     advance(policy, trying, 0.0, hash_key(seed, 1, 0))
     for a in range(actions):
         total = 0.0
-        for j in range(n):
+        for j in range(1, n):
             total += trying.rewards[a * n + j]
-        experience.rewards[i, a] = total / n
+        experience.rewards[i, a] = total / (n - 1)
         experience.ended[i * actions + a] = not trying.alive[a * n]
     score(policy, trying, hash_key(seed, 2, 0))
     for a in range(actions):
@@ -257,6 +258,7 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
 
 def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
     walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, len(policy.actions), particles)
+    walking.fewest = trying.fewest = ALWAYS
     walkers = Walkers(
         burst=np.zeros(walks, np.int64),
         left=np.zeros(walks, np.int64),

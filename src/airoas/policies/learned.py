@@ -6,20 +6,22 @@ import hashlib
 import logging
 import math
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
-from airoas.bounds.store import keep, stored
+from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.errors import OptionError
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
-from airoas.policies.validation import validate
+from airoas.policies.validation import promise, validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
@@ -46,6 +48,8 @@ class Learned:
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Of each in validation, with its standard error."""
+    bias: float = 0.0
+    """By how much the policy promises more than it earned there."""
 
 
 def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
@@ -72,7 +76,9 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         rounds += 1
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
-    return Learned(correction, rounds, _digest(correction), _best(returns), blind, returns)
+    best = _best(returns)
+    bias = promise(model, policy_of(model, Learned(correction, rounds, "", best, blind)), initial, weights) - returns[best][0]
+    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias)
 
 
 def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -111,10 +117,14 @@ def _digest(correction: Forest | None) -> str:
 _known: dict[str, Learned] = {}
 
 
+def _what() -> str:
+    return f"policy {digest_of_sources(Path(__file__).parent)}"
+
+
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
     if model.fingerprint not in _known:
-        arrays = stored(model, "policy")
+        arrays = stored(model, _what())
         if arrays is None:
             return None
         _known[model.fingerprint] = from_arrays(arrays)
@@ -125,10 +135,55 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
     """What was learned of a model, learning it now where nothing was."""
     known = find_learned(model)
     if known is None:
-        known = learn(model, seconds, progress)
-        keep(model, "policy", to_arrays(known))
-        _known[model.fingerprint] = known
+        with alone(model, _what()):  # two processes learn once
+            known = find_learned(model)
+            if known is None:
+                _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
+                known = learn(model, seconds, progress)
+                keep(model, _what(), to_arrays(known))
+                _known[model.fingerprint] = known
     return known
+
+
+def save(learned: Learned, model: Any, path: str | Path) -> None:
+    """Write what was learned to a file of arrays."""
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(model.n_actions), **to_arrays(learned)}
+    with Path(path).open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def load(model: Any, path: str | Path) -> Learned:
+    """What `save` wrote, as what is known of the model in this process."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
+        known = from_arrays(arrays)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise OptionError(
+            f"{path} holds no learned policy ({type(error).__name__})", "write it with FittedQ().save(model, path)."
+        ) from None
+    if written_for != (type(model).__name__, model.n_actions):
+        problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
+        raise OptionError(problem, "load it for the model that it was learned for.")
+    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), model.n_actions):
+        raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
+    _known[model.fingerprint] = known
+    return known
+
+
+def _is_whole(forest: Forest, features: int, actions: int) -> bool:
+    """Whether compiled code reads nothing beyond the ends of a forest."""
+    nodes, inner = len(forest.cut), forest.child >= 0
+    return (
+        forest.values.shape == (nodes, actions)
+        and all(part.shape == (nodes,) and part.dtype == np.int64 for part in (forest.first, forest.second, forest.child))
+        and forest.roots.dtype == np.int64
+        and bool(((forest.roots >= 0) & (forest.roots < nodes)).all())
+        and bool((forest.child[inner] > np.flatnonzero(inner)).all() and (forest.child[inner] < nodes - 1).all())
+        and bool(((forest.first >= 0) & (forest.first < features) & (forest.second >= 0) & (forest.second <= features)).all())
+        and bool(np.isfinite(forest.cut).all() and np.isfinite(forest.values).all())
+    )
 
 
 def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
@@ -138,6 +193,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "digest": np.array(learned.digest),
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
+        "bias": np.array(learned.bias),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names]),
     }
@@ -149,8 +205,9 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
+    bias = float(arrays["bias"])
     validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated)
+    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated, bias)
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:
@@ -160,4 +217,4 @@ def policy_of(model: Any, learned: Learned | None) -> Policy:
     if learned is None:
         return make_policy(model)
     way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)
-    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind)
+    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind, learned.bias)

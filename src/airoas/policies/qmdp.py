@@ -20,9 +20,10 @@ _MOST_BITS = 32
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
-def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY, blind: int = 0) -> Policy:
+def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0) -> Policy:
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values."""
     bounds = find_bounds(model, (0.0, "auto"))
+    looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
     functions, kinds = batch(model), model.shapes.state.kinds
     visited = walk(model, 200, 4, 1.0, stream(0, "components"))
     varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
@@ -31,7 +32,8 @@ def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY,
         observe=functions.observe,
         weigh=functions.weigh,
         value=bounds.evaluate,
-        by_action=bool(bounds.by_action),
+        by_action=looked_up,
+        n_values=bounds.width - 1,
         column=1,
         width=bounds.width,
         actions=np.arange(model.n_actions, dtype=np.float64)[:, None].copy(),
@@ -39,9 +41,10 @@ def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY,
         bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
         correction=correction or no_correction(model.n_actions),
         corrected=correction is not None,
+        bias=bias,
         way=way,
         blind=blind,
-        scored=4 * SCORED if bounds.by_action else max(SCORED // 3, min(SCORED, _SIMULATED // model.n_actions)),
+        scored=4 * SCORED if looked_up else max(SCORED // 3, min(SCORED, _SIMULATED // model.n_actions)),
     )
 
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.clock import now
-from airoas.compiler.kernels import kernel
-from airoas.policies.belief_mdp import FOLLOW, FORCED, HYPOTHESIS, Policy, Runs, choose_actions, inform, make_runs, roll_out, set_runs
+from airoas.policies.belief_mdp import FOLLOW, FORCED, GREEDY, HYPOTHESIS, Policy, Runs, choose_one, inform, make_runs, roll_out
 
 PARTICLES = 50
 """Of a run: few, for many runs."""
@@ -72,10 +71,10 @@ class Rollouts:
         policy.scored = self._few
         self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
-        if policy.corrected:
+        if policy.corrected and policy.way == GREEDY:
             self._runs.cut = CUT
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
-        _choose.prepare(policy, self._one, rows, ones, 0)
+        choose_one.prepare(policy, self._one, rows, ones, 0)
         roll_out.prepare(policy, self._runs, rows, ones, 1, 0)
         inform.prepare(policy, self._runs, rows, ones, np.ones(1, np.bool_), 0, ones)
 
@@ -83,8 +82,8 @@ class Rollouts:
         """The policy's own action, its value, and what knowing the state would be worth."""
         one, self.policy.scored = self._one, self._many
         one.kind[0] = FOLLOW
-        action = int(_choose(self.policy, one, states, weights, seed))
-        return action, float(one.q[0, action]), float(one.features[0, -1])
+        action = int(choose_one(self.policy, one, states, weights, seed))
+        return action, float(one.q[0, action]) - self.policy.bias, float(one.features[0, -1])
 
     def promising(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, most: int, seed: int) -> list[int]:
         """So many allowed actions at most: those that are best at some price of information, then those of which the policy thinks
@@ -107,7 +106,7 @@ class Rollouts:
         one, self.policy.scored = self._one, self._many
         one.kind[0], one.steps[0], one.hypotheses_alive[0] = HYPOTHESIS, 1, True
         one.hypotheses[0] = hypothesis
-        return int(_choose(self.policy, one, states, weights, seed))
+        return int(choose_one(self.policy, one, states, weights, seed))
 
     def compare(
         self,
@@ -168,10 +167,3 @@ class Rollouts:
 def _may_be_better(candidate: Candidate, best: Candidate) -> bool:
     gain, error = candidate.gain_over(best)
     return gain + SURE * error >= 0.0
-
-
-@kernel
-def _choose(policy: Policy, runs: Runs, states: Any, weights: Any, seed: int) -> int:
-    set_runs(runs, states, weights, seed)
-    choose_actions(policy, runs, 0, seed)
-    return int(runs.chosen_action[0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airoas.bounds.learned.forest import Forest
-from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, Policy, make_runs, roll_out
+from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, Policy, choose_one, make_runs, roll_out
 from airoas.policies.qmdp import make_policy
 from airoas.rng import stream
 
@@ -26,9 +26,16 @@ def validate(model: Any, correction: Forest | None, states: np.ndarray, weights:
     always, blind = make_policy(model, way=BLIND), []
     always.scored = 1  # its values are not asked for
     for always.blind in range(model.n_actions):
-        blind.append(_mean(_earn(model, always, 1, states, weights)))
+        blind.append(_mean(_earn(model, always, 2, states, weights)))
     best = int(np.argmax([mean for mean, _ in blind]))
     return returns | {"blind": blind[best]}, best
+
+
+def promise(model: Any, policy: Policy, states: np.ndarray, weights: np.ndarray) -> float:
+    """What a policy thinks that the initial belief is worth."""
+    runs = make_runs(model, policy, 1, PARTICLES)
+    action = choose_one(policy, runs, states, weights, stream(0, "promise").bits(62))
+    return float(runs.q[0, action])
 
 
 def _earn(model: Any, policy: Policy, particles: int, states: np.ndarray, weights: np.ndarray) -> np.ndarray:

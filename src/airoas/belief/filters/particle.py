@@ -66,3 +66,38 @@ class AnnealedFilter(BootstrapFilter):
 
     def _options(self) -> dict[str, Any]:
         return {"target_inefficiency": self.target_inefficiency, "moves": self.moves, "move": self.move}
+
+
+@dataclass(frozen=True)
+class AdaptiveFilter(AnnealedFilter):
+    """As many particles as the belief asks for.
+
+    It begins with twenty times `particles`, and goes on with as many as leave about `particles` effective if the next observation
+    is as sharp as the last, though with no less than half as many: what is thinned out is gone. A plain update while enough of them
+    explain what was seen; annealed where hardly any does.
+    """
+
+    name: ClassVar[str] = "adaptive"
+
+    def start(self, model: Any, rng: Rng) -> Particles:
+        return Particles.sample(model, _MOST * self.particles, rng)
+
+    def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
+        before = as_particles(belief, _MOST * self.particles, rng)
+        try:
+            plain = anneal(model, before, action, observation, rng, mode="none")
+        except ParticleDeprivationError:
+            plain = None
+        inefficiency = plain.inefficiency[1] if plain else float("inf")
+        if plain is None or len(before) < _LEAST * self.particles * inefficiency:
+            few = before if len(before) <= self.particles else before.draw(self.particles, rng)
+            return super().update(model, few, action, observation, rng)
+        wanted = min(_MOST * self.particles, max(self.particles, int(self.particles * inefficiency), len(before) // 2))
+        keeps = inefficiency <= _MOST_UNEVEN and len(before) <= wanted
+        return Updated(plain.belief if keeps else plain.belief.draw(wanted, rng), plain.log_evidence)
+
+
+_MOST = 20
+"""Times `particles`, at most."""
+_LEAST = 0.02
+"""Of `particles`: where fewer are effective they are annealed."""

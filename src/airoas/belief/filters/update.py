@@ -7,19 +7,21 @@ from typing import Any
 
 from airoas.belief.filters.exact import ExactFilter, can_update
 from airoas.belief.filters.interface import Filter
-from airoas.belief.filters.particle import AnnealedFilter, BootstrapFilter
+from airoas.belief.filters.particle import AdaptiveFilter, AnnealedFilter, BootstrapFilter
 from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.errors import OptionError
 from airoas.rng import Rng
 
-NAMES = ("auto", "bootstrap", "annealed", "exact")
+NAMES = ("auto", "bootstrap", "annealed", "adaptive", "exact")
+_PARTICLE = {kind.name: kind for kind in (BootstrapFilter, AnnealedFilter, AdaptiveFilter)}
 
 
 def make_filter(filter: str | Filter, model: Any, particles: int = 10_000) -> Filter:
     """A filter for a model, by name or as it is.
 
-    "auto" is "exact" where the model allows it, else "annealed". particles: of the initial belief of "bootstrap" and "annealed".
+    "auto" is "exact" where the model allows it, else "adaptive". particles: of the initial belief of "bootstrap" and "annealed";
+    "adaptive" has up to twenty times as many.
     """
     if not isinstance(filter, str):
         missing = [name for name in ("start", "update") if not callable(getattr(filter, name, None))]
@@ -30,7 +32,7 @@ def make_filter(filter: str | Filter, model: Any, particles: int = 10_000) -> Fi
         raise OptionError(f"there is no filter {filter!r}", f"use {', '.join(NAMES)}, or an object with start and update.")
     if filter == "exact" or (filter == "auto" and can_update(model)):
         return ExactFilter()
-    return BootstrapFilter(particles) if filter == "bootstrap" else AnnealedFilter(particles)
+    return _PARTICLE.get(filter, AdaptiveFilter)(particles)
 
 
 def update(model: Any, belief: Any, action: Any, observation: Any, rng: Rng, method: str | Filter = "bootstrap") -> Any:
@@ -38,8 +40,9 @@ def update(model: Any, belief: Any, action: Any, observation: Any, rng: Rng, met
 
     method: "bootstrap" simulates every particle, multiplies its weight by the likelihood and resamples systematically when the
     effective sample size falls below N/2. "annealed" is the same while the observation is mild and moves the particles toward it
-    where it is sharp (see `anneal`). "exact" uses the model's closed form or enumeration. "auto", which `simulate` and `Agent`
-    take by default, is "exact" where the model allows it, else "annealed". Or a `Filter`.
+    where it is sharp (see `anneal`). "adaptive" is annealed where hardly any particle explains what was seen, and follows the belief in
+    how many there are. "exact" uses the model's closed form or enumeration. "auto", which `simulate` and `Agent` take by default, is
+    "exact" where the model allows it, else "adaptive". Or a `Filter`.
 
     That an observation arrived says that the episode goes on: states in which it has ended are ruled out. Where no particle is
     left a filter recovers with a ParticleDeprivationWarning if that is possible, else ParticleDeprivationError is raised.

@@ -184,11 +184,11 @@ def _ahead(stepped: GridSteps, discount: float, values: Any, point: int, a: int)
         for corner in range(8):
             weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
             if weight > 0.0:
-                corner = row
+                neighbour = row
                 for k in range(3):
                     if corner >> k & 1:
-                        corner += stepped.strides[k]
-                total += weight * values[corner]
+                        neighbour += stepped.strides[k]
+                total += weight * values[neighbour]
     return float(stepped.rewards[point, a] + discount * total / n)
 
 

@@ -153,15 +153,15 @@ def _interpolate(data: Values, states: Any, alive: Any, out: Any, at: int) -> No
         for corner in range(8):
             weight = (f if corner & 1 else 1.0 - f) * (g if corner & 2 else 1.0 - g) * (h if corner & 4 else 1.0 - h)
             if weight > 0.0:
-                corner = row
+                point = row
                 if corner & 1:
-                    corner += grid.size[1] * grid.size[2]
+                    point += grid.size[1] * grid.size[2]
                 if corner & 2:
-                    corner += grid.size[2]
+                    point += grid.size[2]
                 if corner & 4:
-                    corner += 1
+                    point += 1
                 for column in range(width):
-                    out[i, at + column] += weight * values[corner, column]
+                    out[i, at + column] += weight * values[point, column]
 
 
 def interpolation(grid: Grid, values: np.ndarray) -> Bound:

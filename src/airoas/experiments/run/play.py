@@ -65,6 +65,8 @@ def failed_row(task: Task, error: str) -> Row:
 def _run(task: Task) -> Outcome:
     model = find_domain(task["domain"])(task["seed"])
     planner: Any = catalog.make_planner(task["planner"], with_tuples(task["options"]))
+    if hasattr(planner, "prepare"):
+        planner.prepare(model)
     if "replay" in task:
         planner = Replayed(planner, task["replay"])
     filter = catalog.find_filter(task["filter"])

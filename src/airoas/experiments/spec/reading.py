@@ -16,7 +16,13 @@ from airoas.experiments.rows.store import SPEC, read_spec
 from airoas.experiments.spec.building import build
 from airoas.experiments.spec.cells import Spec
 
-SHIPPED = {"paper": "airoas.paper", "sweep": "airoas.paper", "ablation": "airoas.paper", "literature": "airoas.experiments"}
+SHIPPED = {
+    "paper": "airoas.paper",
+    "sweep": "airoas.paper",
+    "ablation": "airoas.paper",
+    "literature": "airoas.experiments",
+    "strangers": "airoas.experiments",
+}
 """Experiments by name, and the package that holds the file."""
 
 

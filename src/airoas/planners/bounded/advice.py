@@ -17,7 +17,8 @@ MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
 HYPOTHESES = 4
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
-_KEPT = 2000  # particles of a belief that are looked at
+KEPT = 2000
+"""Particles of a belief that are looked at."""
 ROUNDS = 3
 """Of rollouts, where the budget is a number of trials."""
 
@@ -60,9 +61,9 @@ class Advisor:
 
     def look(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""
-        if len(weights) > _KEPT:
-            rows = indices(weights, _KEPT, stream(seed, "advice"))
-            states, weights = states[rows], np.full(_KEPT, 1.0 / _KEPT)
+        if len(weights) > KEPT:
+            rows = indices(weights, KEPT, stream(seed, "advice"))
+            states, weights = states[rows], np.full(KEPT, 1.0 / KEPT)
         action, promised, knowing = self.rollouts.act(states, weights, seed)
         return Outlook(states, weights, allowed, seed, action if allowed[action] else int(np.flatnonzero(allowed)[0]), promised, knowing)
 

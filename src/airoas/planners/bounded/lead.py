@@ -1,0 +1,78 @@
+"""Who leads where both can act, the search or the policy: both play in the same worlds, with a real filter."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.filters.interface import as_particles
+from airoas.belief.filters.update import make_filter
+from airoas.belief.particles import Particles
+from airoas.errors import BeliefError
+from airoas.modelling.batch import batch
+from airoas.planners.base import Planner
+from airoas.rng import stream
+
+MOST, FEWEST = 64, 5
+"""Pairs of episodes, and how many tell something."""
+SURE = 2.0
+"""Errors by which the search must be better."""
+ENOUGH = 3
+"""Rounds of learning after which a policy is trusted as long as nothing speaks against it."""
+_CLEAR = 5.0  # errors of the difference at which no more is played
+_DRAWN = 1000  # from a belief that is no particles
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What the search earned more than the policy, with its standard error."""
+
+    gain: float = 0.0
+    error: float = math.inf
+    pairs: int = 0
+
+    def is_the_searchs(self, rounds: int) -> bool:
+        """Whether the search leads: where it earned more, and where little was learned unless it earned less."""
+        return self.gain > SURE * self.error if rounds >= ENOUGH else self.gain > -SURE * self.error
+
+
+def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lead:
+    """Play pairs of episodes until time is up, or one of the two is clearly better."""
+    begun, gains = time.perf_counter(), []
+    for world in range(MOST):
+        gains.append(play(model, search, world) - play(model, policy, world))
+        error = float(np.std(gains, ddof=1) / math.sqrt(len(gains))) if len(gains) >= FEWEST else math.inf
+        spent = time.perf_counter() - begun
+        if abs(np.mean(gains)) > _CLEAR * error or spent * (1.0 + 1.0 / len(gains)) > seconds:
+            break
+    return Lead(float(np.mean(gains)), error, len(gains))
+
+
+def play(model: Any, planner: Planner, world: int) -> float:
+    """The discounted return of an episode."""
+    functions, own = batch(model), make_filter("auto", model)
+    rng = stream(world, "lead")
+    belief = own.start(model, rng)
+    state = np.array(Particles.sample(model, 1, stream(world, "lead, truth")).states)
+    after, action, seen = np.zeros_like(state), np.zeros((1, 1)), np.zeros((1, model.shapes.observation.size))
+    rewards, arrived, numbers = np.zeros(1), np.zeros(1, np.bool_), np.zeros(1, np.int64)
+    total, factor = 0.0, 1.0
+    for t in range(int(model.max_steps)):
+        action[0, 0] = planner.plan(model, as_particles(belief, _DRAWN, rng), rng).action
+        seed = stream(world, "lead, step", t).bits(62)
+        functions.step(state, np.ones(1, np.bool_), action, seed, numbers, after, rewards, arrived)
+        total += factor * float(rewards[0])
+        factor *= float(model.discount)
+        if not arrived[0]:
+            break
+        functions.observe(after, numbers, action, seed, numbers, seen)
+        try:
+            belief = own.update(model, belief, int(action[0, 0]), model.from_row("observation", seen[0]), rng).belief
+        except BeliefError:
+            break
+        state[:] = after
+    return total

@@ -1,0 +1,84 @@
+"""Fitted Q iteration (Ernst, Geurts and Wehenkel, 2005) over particle beliefs: a policy that is learned beforehand, and answers at once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airoas.belief.particles import Particles, _checked
+from airoas.errors import OptionError
+from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
+from airoas.planners.bounded.advice import KEPT, Advisor
+from airoas.policies import learned
+from airoas.rng import Rng, stream
+
+
+@dataclass(frozen=True)
+class FittedQ:
+    """The policy that AIROAS asks where it has no hints, alone. It answers within a millisecond or a few; `prepare` learns it.
+
+    Without `prepare`, and with nothing on disk, it is QMDP.
+    """
+
+    learn_seconds: float = 30.0
+    """For learning, in `prepare`; rounds of fixed work, which time only ends."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.learn_seconds < float("inf"):
+            raise OptionError(f"learn_seconds is {self.learn_seconds}", "give seconds, 0 for no learning; 30 is the default.")
+
+    def fits(self, model: Any) -> str | None:
+        """Why this planner cannot plan for the model, or None."""
+        return None if model.n_actions else f"{type(model).__name__} has continuous actions; FittedQ needs a finite number of them"
+
+    def prepare(self, model: Any) -> None:
+        """Learn now what is not on disk. Idempotent."""
+        self._refuse(_checked(model))
+        if self.learn_seconds > 0.0:
+            learned.prepare(model, self.learn_seconds)
+        self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        begun = time.perf_counter()
+        self._refuse(_checked(model))
+        is_new = model not in _advisors
+        advisor = _advisor(model)
+        preparation = time.perf_counter() - begun if is_new else 0.0
+        begun += preparation
+        states, weights, allowed = live_particles(model, belief)
+        if not weights.any():
+            return decide_terminal(model, allowed, rng, begun, preparation)
+        outlook = advisor.look(states, weights, allowed, rng.bits(62))
+        known = advisor.learned
+        notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
+        stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
+        return Decision(outlook.action, outlook.promised, stats=stats)
+
+    def _refuse(self, model: Any) -> None:
+        reason = self.fits(model)
+        if reason:
+            raise OptionError(reason, "use POMCPOW.")
+
+    def save(self, model: Any, path: str | Path) -> None:
+        """Write what was learned of a model to a file, for `load` on another machine: arrays, no code."""
+        known = learned.find_learned(_checked(model))
+        if known is None:
+            raise OptionError(f"nothing was learned of {type(model).__name__}", "call prepare(model) first.")
+        learned.save(known, model, path)
+
+    def load(self, model: Any, path: str | Path) -> None:
+        """Take what `save` wrote as what was learned of the model, in this process."""
+        learned.load(_checked(model), path)
+        _advisors.pop(model, None)
+
+
+_advisors: dict[Any, Advisor] = {}
+
+
+def _advisor(model: Any) -> Advisor:
+    known = learned.find_learned(model)
+    if model not in _advisors or _advisors[model].learned is not known:
+        _advisors[model] = Advisor(model, known)
+    return _advisors[model]
