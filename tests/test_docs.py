@@ -29,7 +29,10 @@ from airoas.modelling.interface import HOOKS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((*DOCS.glob("*.md"), *DOCS.glob("internals/*.md")))
+}
 REFERENCE = "".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference").glob("*.md")))
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^(?:\$ | {4})airoas (.*)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
@@ -45,7 +48,7 @@ def blocks(text: str) -> Iterator[tuple[int, str, str]]:
 
 def run_python(page: str, text: str, folder: Path) -> Iterator[tuple[int, str]]:
     """Run a page's Python blocks in order as one module; where each begins, and what it printed."""
-    module = types.ModuleType(f"docs_{page.removesuffix('.md').replace('-', '_')}")
+    module = types.ModuleType("docs_" + re.sub("[-/]", "_", page.removesuffix(".md")))
     sys.modules[module.__name__] = module
     file = folder / f"{module.__name__}.py"
     for start, language, code in blocks(text):

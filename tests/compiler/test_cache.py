@@ -359,3 +359,70 @@ def test_what_we_ship_can_be_stored(name: str) -> None:
         elif isinstance(value, type) and issubclass(value, Model) and value is not Model:
             for parts in compiled._written(value):
                 fingerprint.digest(tuple(sorted(parts.items())))
+
+
+PLANNED = """
+import math
+from typing import NamedTuple
+import airoas
+import sensing
+from moving import moved
+from airoas.planners import AIROAS
+
+@airoas.model
+class Line(NamedTuple):
+    discount: float = 0.9
+    def actions(self): return ("left", "right")
+    def initial(self, rng): return (rng.normal(),)
+    def step(self, s, a, rng): return (moved(s[0], a),), -abs(s[0])
+    def observe(self, s, a, rng): return (s[0] + sensing.spread(a) * rng.normal(),)
+    def obs_logpdf(self, o, s, a): return sensing.log_density(o[0], s[0], a)
+
+model = Line()
+decision = AIROAS(iterations=5, particles=20, anneal="none", policy="none", bounds=(-10.0, 0.0)).plan(
+    model, airoas.Particles.sample(model, 50, airoas.stream(0)), airoas.stream(0)
+)
+import json
+print(json.dumps({"value": decision.value, "lower": decision.lower}))
+"""
+LINE = {
+    "moving": "STRIDE = 1.0\ndef moved(x, a):\n    return x + (2 * a - 1) * STRIDE\n",
+    "sensing": (
+        "import math\nimport base\ndef spread(a):\n    return base.SPREAD\n"
+        "def log_density(o, x, a):\n    z = (o - x) / spread(a)\n    return base.half(z) - math.log(spread(a))\n"
+    ),
+    "base": "SPREAD = 0.5\ndef half(z):\n    return -0.5 * z * z\n",
+}
+EDITS = {  # file, text, new text, whether the decision changes: the model's functions that are made again
+    "a constant": ("moving", "STRIDE = 1.0", "STRIDE = 0.75", {"step"}),
+    "a helper in another file": ("moving", "(2 * a - 1) * STRIDE", "0.5 * (2 * a - 1) * STRIDE", {"step"}),
+    "a function of a base module": ("base", "-0.5 * z * z", "-0.4 * z * z", {"log_likelihoods"}),
+    "a constant of a base module": ("base", "SPREAD = 0.5", "SPREAD = 0.75", {"observe", "log_likelihoods"}),
+    "a comment": ("base", "SPREAD = 0.5", "SPREAD = 0.5  # as measured", set()),
+}
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, Any]]:
+    project = Project(tmp_path_factory.mktemp("line"))
+    for name, source in LINE.items():
+        (project.directory / f"{name}.py").write_text(source)
+    return project, project.run(PLANNED)
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_is_never_stale_and_makes_again_only_what_it_reaches(what: str, line: tuple[Project, dict[str, Any]]) -> None:
+    project, first = line
+    name, old, new, reached = EDITS[what]
+    before = set(project.cache.glob("*.kernel"))
+    assert {"initial", "inspect", "step", "observe", "log_likelihoods", "plan"} <= {path.name.rpartition("-")[0] for path in before}
+    file = project.directory / f"{name}.py"
+    assert LINE[name].count(old) == 1
+    try:
+        file.write_text(LINE[name].replace(old, new))
+        changed = project.run(PLANNED)
+        assert {path.name.rpartition("-")[0] for path in set(project.cache.glob("*.kernel")) - before} == reached
+        assert (changed != first) == bool(reached)
+    finally:
+        file.write_text(LINE[name])
+    assert project.run(PLANNED) == first

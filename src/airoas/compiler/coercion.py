@@ -124,3 +124,17 @@ def _flag_as_index(x, key):
 @overload(float)
 def _flag_as_float(x):
     return (lambda x: 1.0 if x else 0.0) if isinstance(x, types.Boolean) else None
+
+
+@overload(min)
+def _least(x, y):
+    if isinstance(x, types.Boolean):
+        return lambda x, y: min(int(x), y)
+    return (lambda x, y: min(x, int(y))) if isinstance(y, types.Boolean) else None
+
+
+@overload(max)
+def _largest(x, y):
+    if isinstance(x, types.Boolean):
+        return lambda x, y: max(int(x), y)
+    return (lambda x, y: max(x, int(y))) if isinstance(y, types.Boolean) else None

@@ -35,7 +35,7 @@ class Notice:
         if self._begun - self._ended > PAUSE:
             self._spent, self._told = 0.0, False
         if not self._told:
-            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._tell, (what,))
+            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._say, (what,))
             self._timer.daemon = True
             self._timer.start()
 
@@ -46,7 +46,7 @@ class Notice:
         self._spent += self._ended - self._begun
         self.is_open = False
 
-    def _tell(self, what: str) -> None:
+    def _say(self, what: str) -> None:
         self._told = True
         if what:
             _log.warning("compiling %s: %s", what, OWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -48,12 +49,12 @@ class Shape(NamedTuple):
     @property
     def kinds(self) -> tuple[str, ...]:
         """Of each number in a row: float, int or bool, or flags for a word of them."""
-        return tuple(kind for kind, _ in self._numbers())
+        return _described(self)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of each number in a row."""
-        return tuple(name for _, name in self._numbers())
+        return _described(self)[1]
 
     def _numbers(self, before: str = "") -> Iterator[tuple[str, str]]:
         for k, part in enumerate(self.parts):
@@ -167,6 +168,13 @@ class Shape(NamedTuple):
 
     def __str__(self) -> str:
         return f"({', '.join(str(part) if isinstance(part, Shape) else part.__name__ for part in self.parts)})"
+
+
+@functools.lru_cache(256)
+def _described(shape: Shape) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Kind and name of each number."""
+    numbers = list(shape._numbers())
+    return tuple(kind for kind, _ in numbers), tuple(name for _, name in numbers)
 
 
 _PYTHON = {float: as_float, int: as_whole, bool: as_bool}
