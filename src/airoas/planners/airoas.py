@@ -402,7 +402,6 @@ run = search_by(trial)
 def plan(tree: Tree, search: AnnealedSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    if tree.first_action[0] < 0:  # else it goes on
-        open_node(tree, search.search, 0)
-        refresh_bounds(tree, 0)
+    open_node(tree, search.search, 0)
+    refresh_bounds(tree, 0)
     return int(run(tree, search))
