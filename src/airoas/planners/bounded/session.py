@@ -165,7 +165,7 @@ class Session:
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
-        outlook = self.advisor.look(states, weights, allowed, search.seed) if self.advisor is not None else None
+        outlook = self.advisor.assess(states, weights, allowed, search.seed) if self.advisor is not None else None
         status = int(self.kernel(tree, search))
         self._refuse(status)
         block.used[0] = used_bytes(tree)
