@@ -117,7 +117,7 @@ def test_an_agent_compiles_all_of_it_ahead(name: str, tmp_path: Path) -> None:
 
 
 def test_a_sharp_observation_compiles_nothing_more(tmp_path: Path) -> None:
-    agent = airoas.Agent(drone(tmp_path), POMCPOW(iterations=20, c=5.0), seed=0, particles=500)
+    agent = airoas.Agent(drone(tmp_path), POMCPOW(iterations=20, c=5.0), seed=0, particles=500, filter="annealed")
     agent.prepare()
     compiled, watching = watched()
     with watching:
