@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import airoas
-from airoas import AnnealedFilter, ExactFilter, Particles, make_filter, update
+from airoas import AdaptiveFilter, ExactFilter, Particles, make_filter, update
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.domains.rock_sample import standard
 
@@ -109,7 +109,7 @@ def test_bad_actions_and_observations_are_refused(action, observation, message):
 def test_auto_is_exact_where_the_model_offers_it():
     for model in (Tag(), LightDark(), standard(7, 8)):
         assert make_filter("auto", model) == ExactFilter()
-    assert make_filter("auto", Strict(), 70) == AnnealedFilter(particles=70)
+    assert make_filter("auto", Strict(), 70) == AdaptiveFilter(particles=70)
     with pytest.raises(airoas.OptionError, match="no filter 'kalman'"):
         make_filter("kalman", Tiger())
 

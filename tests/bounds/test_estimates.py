@@ -81,9 +81,9 @@ def test_what_cannot_be_learned_gets_a_margin():
     assert upper == pytest.approx(10.0, rel=0.02)  # the better action is always known: that is learned
 
 
-def test_without_a_state_to_learn_from_values_are_0():
-    belief = Particles([[0.3, 0.0], [0.7, 0.0]])
-    assert find_bounds(Over(), ("simulated", "simulated")).at(Over(), belief) == (0.0, 0.0)
+def test_without_a_state_to_learn_from_there_is_no_model():
+    with pytest.raises(airoas.ModelError, match=r"Over.initial .* draws terminal states only. Begin where there is something to decide"):
+        find_bounds(Over(), ("simulated", "simulated"))
 
 
 def test_rollouts_are_learned_and_estimated():

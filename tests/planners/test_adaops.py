@@ -30,7 +30,7 @@ SEARCHES = {
 def test_tree_of_the_listing(name: str, search: str, mode: str) -> None:
     model, planner = MODELS[name], SEARCHES[search]
     most = 0
-    for seed in range(3 if mode == "compiled" else 1):
+    for seed in range(3 if mode == "compiled" else 2):
         belief = Particles.sample(model, 50, stream(seed))
         for iterations in (1, 2, 5, 25) if mode == "compiled" else (12,):
             planner = replace(planner, iterations=iterations)

@@ -65,7 +65,7 @@ def test_trees_print_and_have_html(decision, belief):
 
 def test_beliefs_are_found_anew_to_the_last_bit():
     with airoas.running("interpreted"):
-        episode = airoas.simulate(Hostile(), Random(), seed=3, particles=200, max_steps=4)
+        episode = airoas.simulate(Hostile(), Random(), seed=3, filter="annealed", particles=200, max_steps=4)
         annealings = []
         beliefs = list(episode.beliefs(annealings))
     assert len(beliefs) == 5 and len(episode.states) == 5

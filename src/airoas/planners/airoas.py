@@ -55,7 +55,7 @@ MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
-_LEARNING = 0.5  # of the time to learn; in the rest policy and search play, to see which of them leads
+_LEARNING = 0.7  # of the time to learn; in the rest policy and search play, to see which of them leads
 _STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
 
 
@@ -172,8 +172,7 @@ class AIROAS(BoundedPlanner):
 
     def _search_leads(self, model: Any) -> bool:
         """As far as it was found out."""
-        known = learned.find_learned(model)
-        return known is not None and stored(model, self._lead_name()) is not None and self._find_lead(model).is_the_searchs(known.rounds)
+        return stored(model, self._lead_name()) is not None and self._find_lead(model).is_the_searchs
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self._n_particles(model, find_bounds(model, self.bounds))
@@ -403,7 +402,6 @@ run = search_by(trial)
 def plan(tree: Tree, search: AnnealedSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    if tree.first_action[0] < 0:  # else it goes on
-        open_node(tree, search.search, 0)
-        refresh_bounds(tree, 0)
+    open_node(tree, search.search, 0)
+    refresh_bounds(tree, 0)
     return int(run(tree, search))

@@ -50,7 +50,7 @@ class FittedQ:
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
             return decide_terminal(model, allowed, rng, begun, preparation)
-        outlook = advisor.look(states, weights, allowed, rng.bits(62))
+        outlook = advisor.assess(states, weights, allowed, rng.bits(62))
         known = advisor.learned
         notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
         stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)

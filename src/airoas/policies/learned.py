@@ -174,13 +174,13 @@ def load(model: Any, path: str | Path) -> Learned:
 
 def _is_whole(forest: Forest, features: int, actions: int) -> bool:
     """Whether compiled code reads nothing beyond the ends of a forest."""
-    nodes, inner = len(forest.cut), forest.child >= 0
+    nodes, branching = len(forest.cut), forest.child >= 0
     return (
         forest.values.shape == (nodes, actions)
         and all(part.shape == (nodes,) and part.dtype == np.int64 for part in (forest.first, forest.second, forest.child))
         and forest.roots.dtype == np.int64
         and bool(((forest.roots >= 0) & (forest.roots < nodes)).all())
-        and bool((forest.child[inner] > np.flatnonzero(inner)).all() and (forest.child[inner] < nodes - 1).all())
+        and bool((forest.child[branching] > np.flatnonzero(branching)).all() and (forest.child[branching] < nodes - 1).all())
         and bool(((forest.first >= 0) & (forest.first < features) & (forest.second >= 0) & (forest.second <= features)).all())
         and bool(np.isfinite(forest.cut).all() and np.isfinite(forest.values).all())
     )

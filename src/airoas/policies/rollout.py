@@ -17,7 +17,7 @@ import numpy as np
 from airoas.compiler.clock import now
 from airoas.policies.belief_mdp import FOLLOW, FORCED, GREEDY, HYPOTHESIS, Policy, Runs, choose_one, inform, make_runs, roll_out
 
-PARTICLES = 50
+PARTICLES = 80
 """Of a run: few, for many runs."""
 WORLDS = 4
 """Of the first round, for each candidate; each later round has twice as many."""

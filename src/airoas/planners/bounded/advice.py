@@ -59,7 +59,7 @@ class Advisor:
         self.learned = learned
         self.rollouts = Rollouts(model, policy_of(model, learned))
 
-    def look(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
+    def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""
         if len(weights) > KEPT:
             rows = indices(weights, KEPT, stream(seed, "advice"))

@@ -17,12 +17,10 @@ from airoas.modelling.batch import batch
 from airoas.planners.base import Planner
 from airoas.rng import stream
 
-MOST, FEWEST = 64, 5
+MOST, FEWEST = 64, 3
 """Pairs of episodes, and how many tell something."""
 SURE = 2.0
-"""Errors by which the search must be better."""
-ENOUGH = 3
-"""Rounds of learning after which a policy is trusted as long as nothing speaks against it."""
+"""Errors by which the search must be better, about: else the policy leads."""
 _CLEAR = 5.0  # errors of the difference at which no more is played
 _DRAWN = 1000  # from a belief that is no particles
 
@@ -35,9 +33,10 @@ class Lead:
     error: float = math.inf
     pairs: int = 0
 
-    def is_the_searchs(self, rounds: int) -> bool:
-        """Whether the search leads: where it earned more, and where little was learned unless it earned less."""
-        return self.gain > SURE * self.error if rounds >= ENOUGH else self.gain > -SURE * self.error
+    @property
+    def is_the_searchs(self) -> bool:
+        """Whether it earned more beyond its error; of few pairs the error is not known well."""
+        return self.pairs > 2 and self.gain > SURE * (1.0 + 1.5 / (self.pairs - 2)) * self.error
 
 
 def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lead:
@@ -47,7 +46,7 @@ def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lea
         gains.append(play(model, search, world) - play(model, policy, world))
         error = float(np.std(gains, ddof=1) / math.sqrt(len(gains))) if len(gains) >= FEWEST else math.inf
         spent = time.perf_counter() - begun
-        if abs(np.mean(gains)) > _CLEAR * error or spent * (1.0 + 1.0 / len(gains)) > seconds:
+        if (len(gains) >= 8 and abs(np.mean(gains)) > _CLEAR * error) or spent * (1.0 + 1.0 / len(gains)) > seconds:
             break
     return Lead(float(np.mean(gains)), error, len(gains))
 

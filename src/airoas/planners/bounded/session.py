@@ -25,15 +25,13 @@ from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_t
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.tree import BAD_MODEL, DEADLINE, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
+from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
-from airoas.policies.rollout import SURE
 from airoas.rng import Rng, stream
 
 _RESERVE = 2e-4  # seconds before the deadline at which a search ends: what Python needs to hand the answer over
 _SEARCHED = 0.25  # of the time for a decision, where a policy is asked as well; the rest is for its rollouts
-_LEADING = 0.8  # of the time, where the search has found more than the policy promises
 _CROSSED = 0.25  # of the root's first gap: a lower bound this far above an upper one is no matter of chance
 
 
@@ -167,11 +165,8 @@ class Session:
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
-        outlook = self.advisor.look(states, weights, allowed, search.seed) if self.advisor is not None else None
+        outlook = self.advisor.assess(states, weights, allowed, search.seed) if self.advisor is not None else None
         status = int(self.kernel(tree, search))
-        if outlook is not None and status == DEADLINE and tree.lower[0] > outlook.promised:  # search leads: it gets more time
-            tree.deadline = begun + _LEADING * (deadline - begun)
-            status = int(self.kernel(tree, search))
         self._refuse(status)
         block.used[0] = used_bytes(tree)
         view = planner.view(model, tree)
@@ -184,10 +179,8 @@ class Session:
         notes = self._notes(tree)
         if self.advisor is not None and outlook is not None:
             advice = self.advisor.advise(outlook, action, deadline)
-            leads = value > advice.value + SURE * advice.error
-            notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved, "search_leads": leads}
-            if not leads:
-                action, value = advice.action, advice.value
+            notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved}
+            action, value = advice.action, advice.value
         seconds = time.perf_counter() - begun
         stats = Stats(
             stop=STOPS[status],
