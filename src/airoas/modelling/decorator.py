@@ -248,12 +248,12 @@ def _names(self: Any) -> tuple[str, ...]:
 
 
 def live_initial(self: Any, rng: Rng) -> Any:
-    """A draw from the initial belief that is not terminal; a terminal one only where a thousand draws give no other."""
+    """A draw from the initial belief that is not terminal."""
     for _ in range(1000):
         s = self.initial(rng)
         if not self.is_terminal(s):
-            break
-    return s
+            return s
+    raise ModelError("draws terminal states only", "begin where there is something to decide.", where=location(self, "initial"))
 
 
 def random_observation(self: Any, rng: Rng) -> tuple[Any, Any]:
