@@ -185,6 +185,6 @@ def test_who_waits_at_a_terminal_is_told_why(terminal, monkeypatch, caplog):
 
     monkeypatch.setattr(find.threading, "Timer", AtOnce)
     monkeypatch.setattr(find.sys.stderr, "isatty", lambda: terminal, raising=False)
-    monkeypatch.setattr(find, "_found", {})
+    monkeypatch.setattr(find, "_cached", {})
     find_bounds(Tiger(), ("blind", "mdp"))
     assert ("working out the bounds of Tiger, once for this model" in caplog.messages) == terminal

@@ -217,7 +217,7 @@ def test_interpreted_equals_compiled(kind: str, name: str) -> None:
 def test_deadline(name: str) -> None:
     """Of the third best of twenty: a busy machine stops the process for milliseconds at most of them."""
     planner, model, belief = case("continuous", name)
-    timed = with_options(planner, iterations=None, seconds=0.05, gap=0.0, max_depth=30, regularisation=0.0, scenarios=2000)
+    timed = with_options(planner, iterations=None, seconds=0.05, gap=0.0, max_depth=30, regularisation=0.0, scenarios=2000, particles=200)
     timed.prepare(model)
     decisions = [timed.plan(model, belief, stream(seed)) for seed in range(20)]
     for decision in decisions:

@@ -20,7 +20,7 @@ from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.store import digest_of_sources, keep, stored
-from airoas.compiler.kernels import Kernel, Record, kernel
+from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
@@ -138,7 +138,8 @@ class AIROAS(BoundedPlanner):
 
     def prepare(self, model: Any) -> None:
         """Compile, find bounds and learn a policy where one is wanted, so that no decision has to. Idempotent."""
-        if self._wants_policy(model, find_bounds(model, self.bounds)) and self.learn_seconds > 0.0:
+        learns = self.learn_seconds > 0.0 and current_mode() == "compiled"  # elsewhere it would take hours
+        if learns and self._wants_policy(model, find_bounds(model, self.bounds)):
             learned.prepare(model, _LEARNING * self.learn_seconds)
             if self.policy == "auto":
                 self._find_lead(model)

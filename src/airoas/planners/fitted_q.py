@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airoas.belief.particles import Particles, _checked
+from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.planners.bounded.advice import KEPT, Advisor
@@ -36,7 +37,7 @@ class FittedQ:
     def prepare(self, model: Any) -> None:
         """Learn now what is not on disk. Idempotent."""
         self._refuse(_checked(model))
-        if self.learn_seconds > 0.0:
+        if self.learn_seconds > 0.0 and current_mode() == "compiled":
             learned.prepare(model, self.learn_seconds)
         self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
 

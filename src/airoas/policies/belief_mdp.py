@@ -90,7 +90,7 @@ class Runs(Record):
     row_actions: Any
     """[R N, .] the action of each row's run."""
     numbers: Any
-    """[R N] 0, 1, .."""
+    """[max(R N, R M)] of the rows' random streams."""
     run_of: Any
     """[R N]"""
     scored: Any
@@ -163,7 +163,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         weights=np.zeros(particles),
         chosen=np.zeros(particles, np.int64),
         row_actions=np.zeros((n, policy.actions.shape[1])),
-        numbers=np.arange(n),
+        numbers=np.arange(max(n, m)),
         run_of=np.repeat(np.arange(runs), particles),
         scored=np.zeros((m, width)),
         scored_after=np.zeros((m, width)),
