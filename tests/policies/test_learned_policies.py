@@ -1,0 +1,99 @@
+"""Policies learned from the simulator: repeatable, better than QMDP where looking pays, kept in files without code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import airoas
+from airoas import Particles, stream
+from airoas.catalog import find_domain
+from airoas.planners import FittedQ
+from airoas.policies import learned
+from airoas.policies.belief_mdp import inform, make_runs
+from airoas.policies.qmdp import make_policy
+
+MODEL = find_domain("bare-light-dark-1.0")(0)
+
+
+@pytest.fixture(scope="module")
+def known() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learned, "ROUNDS", (1000, 2000))
+        return learned.learn(MODEL, 1e6)
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("AIROAS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(learned, "_known", {})
+
+
+def test_the_same_rounds_give_the_same_digest(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned, "ROUNDS", (1000, 2000))
+    again = learned.learn(MODEL, 1e6)
+    assert (again.rounds, again.digest, again.returns) == (2, known.digest, known.returns)
+
+
+def test_it_looks_where_looking_pays(known: Any) -> None:
+    """QMDP stops without having looked; the false-alarm rate is that of four standard errors."""
+    (mean, error), (qmdp, other) = known.returns["learned"], known.returns["qmdp"]
+    assert known.policy == "learned" and mean - qmdp > 4.0 * np.hypot(error, other)
+
+
+def test_a_file_holds_all_of_it(known: Any, tmp_path: Path) -> None:
+    belief, path = Particles.sample(MODEL, 500, stream(1)), tmp_path / "policy.npz"
+    with pytest.raises(airoas.OptionError, match=r"nothing was learned of .* Call prepare"):
+        FittedQ().save(MODEL, path)
+    learned.save(known, MODEL, path)
+    FittedQ().load(MODEL, path)
+    decision = FittedQ(learn_seconds=0.0).plan(MODEL, belief, stream(2))
+    assert decision.stats.notes == {"policy": "learned", "rounds": 2, "digest": known.digest}
+    FittedQ().save(MODEL, tmp_path / "again.npz")
+    first, second = (dict(np.load(file, allow_pickle=False)) for file in (path, tmp_path / "again.npz"))
+    assert all(np.array_equal(first[name], second[name]) for name in first) and first.keys() == second.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("child", 10**6), ("first", 99), ("second", -1), ("roots", -3), ("cut", np.nan), ("values", np.inf)],
+)
+def test_a_file_that_would_be_read_beyond_its_ends_is_refused(known: Any, tmp_path: Path, name: str, value: float) -> None:
+    learned.save(known, MODEL, tmp_path / "policy.npz")
+    arrays = dict(np.load(tmp_path / "policy.npz", allow_pickle=False))
+    arrays[name].reshape(-1)[0] = value
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(airoas.OptionError, match="is damaged, or was learned for another model"):
+        FittedQ().load(MODEL, tmp_path / "bad.npz")
+
+
+def test_files_of_others_are_refused(known: Any, tmp_path: Path) -> None:
+    learned.save(known, MODEL, tmp_path / "policy.npz")
+    with pytest.raises(airoas.OptionError, match="was learned for BareLightDark with"):
+        FittedQ().load(find_domain("leak")(0), tmp_path / "policy.npz")
+    (tmp_path / "text.npz").write_text("no arrays")
+    with pytest.raises(airoas.OptionError, match="holds no learned policy"):
+        FittedQ().load(MODEL, tmp_path / "text.npz")
+
+
+def test_information_is_where_the_light_is() -> None:
+    """The reading is sharp in the light and dull elsewhere: what a step there is expected to tell, in nats, is more."""
+    policy = make_policy(MODEL)
+    runs = make_runs(MODEL, policy, 8 * MODEL.n_actions, 200)
+    runs.world[:] = np.arange(runs.n_runs) // MODEL.n_actions
+    allowed, told = np.ones(MODEL.n_actions, np.bool_), []
+    for x in (0.0, 5.0):
+        states = np.column_stack([x + np.linspace(-2.0, 2.0, 400), np.zeros((400, MODEL.shapes.state.size - 1))])
+        information = np.zeros(MODEL.n_actions)
+        inform(policy, runs, np.ascontiguousarray(states), np.full(400, 1.0 / 400), allowed, 7, information)
+        told.append(information.max())
+    assert told[1] > told[0] + 0.5
+
+
+def test_continuous_actions_are_refused() -> None:
+    with pytest.raises(airoas.OptionError, match=r"has continuous actions.* Use POMCPOW"):
+        FittedQ().prepare(find_domain("vdp-tag-continuous")(0))
