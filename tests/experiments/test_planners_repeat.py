@@ -14,7 +14,7 @@ from airoas.experiments.run.pool import Inline, Pool
 from airoas.experiments.run.replay import differences
 from airoas.experiments.spec.reading import parse
 
-SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp", "pbvi")]
+SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp", "pbvi", "fitted-q")]
 TEXT = """
 episodes = {episodes}
 max_steps = 6
@@ -31,7 +31,7 @@ def test_rows_are_the_same_for_any_number_of_processes_and_on_dask() -> None:
     text = (
         TEXT.format(episodes=4)
         + "".join(f"[planners.{name}]\niterations = 40\n" for name in SEARCHING)
-        + "[planners.qmdp]\n[planners.pbvi]\n[planners.random]\n"
+        + "[planners.qmdp]\n[planners.pbvi]\n[planners.random]\n[planners.fitted-q]\nlearn_seconds = 0.0\n"
     )
     spec = parse(text)
     expected = repeatable(all_rows(spec, Inline()))
