@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import airoas
 from airoas import Particles, stream
 from airoas.catalog import find_domain
-from airoas.planners import FittedQ
+from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned
 from airoas.policies.belief_mdp import inform, make_runs
 from airoas.policies.qmdp import make_policy
@@ -97,3 +98,17 @@ def test_information_is_where_the_light_is() -> None:
 def test_continuous_actions_are_refused() -> None:
     with pytest.raises(airoas.OptionError, match=r"has continuous actions.* Use POMCPOW"):
         FittedQ().prepare(find_domain("vdp-tag-continuous")(0))
+
+
+@pytest.mark.parametrize("planner", [AIROAS(iterations=20, policy="always", learn_seconds=0.0), FittedQ(learn_seconds=0.0)])
+def test_threads_may_share_a_planner(planner: Any) -> None:
+    """Each decision has a workspace of its own: eight threads decide as one does."""
+    planner.prepare(MODEL)
+    belief = Particles.sample(MODEL, 3000, stream(1))
+
+    def decide(seed: int) -> tuple[Any, float]:
+        decision = planner.plan(MODEL, belief, stream(seed))
+        return decision.action, decision.value
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(decide, range(32))) == [decide(seed) for seed in range(32)]

@@ -63,8 +63,9 @@ def alone(model: Any, what: str) -> Iterator[None]:
         return
     import fcntl
 
-    with path.with_suffix(".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a full disk, or a system without locks: each does it for itself
+            fcntl.flock(stack.enter_context(path.with_suffix(".lock").open("w")), fcntl.LOCK_EX)
         yield
 
 

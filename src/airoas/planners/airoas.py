@@ -78,7 +78,7 @@ class AIROAS(BoundedPlanner):
     """
 
     particles: int = 100
-    """N, at each node."""
+    """N, at each node; fewer where actions are many and the bounds are estimates."""
     anneal: str = "corrected"
     """"corrected", "literal" (Alg. 4 and 5 as printed) or "none" (the ablation)."""
     target_inefficiency: float = 5.0
@@ -96,7 +96,8 @@ class AIROAS(BoundedPlanner):
     trial: str = "excess"
     """"excess" (a trial ends where nothing is left to gain) or "full" (it goes on to `max_depth`)."""
     policy: str = "auto"
-    """A policy found from the simulator leads, improved by rollouts: "auto" where the bounds are estimates, "always" or "none"."""
+    """A policy found from the simulator leads, improved by rollouts: "auto" where the bounds are estimates, unless the search
+    earned more when both played, in `prepare`; "always" or "none"."""
     learn_seconds: float = 30.0
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     literal_weights: str = "likelihood"

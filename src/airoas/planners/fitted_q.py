@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +45,16 @@ class FittedQ:
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         begun = time.perf_counter()
         self._refuse(_checked(model))
-        is_new = model not in _advisors
-        advisor = _advisor(model)
+        is_new = model not in _waiting
+        advisor = _take(model)
         preparation = time.perf_counter() - begun if is_new else 0.0
         begun += preparation
         states, weights, allowed = live_particles(model, belief)
         if not weights.any():
+            _waiting[model].append(advisor)
             return decide_terminal(model, allowed, rng, begun, preparation)
         outlook = advisor.assess(states, weights, allowed, rng.bits(62))
+        _waiting[model].append(advisor)
         known = advisor.learned
         notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
         stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
@@ -72,14 +75,17 @@ class FittedQ:
     def load(self, model: Any, path: str | Path) -> None:
         """Take what `save` wrote as what was learned of the model, in this process."""
         learned.load(_checked(model), path)
-        _advisors.pop(model, None)
 
 
-_advisors: dict[Any, Advisor] = {}
+_waiting: dict[Any, list[Advisor]] = {}
 
 
-def _advisor(model: Any) -> Advisor:
-    known = learned.find_learned(model)
-    if model not in _advisors or _advisors[model].learned is not known:
-        _advisors[model] = Advisor(model, known)
-    return _advisors[model]
+def _take(model: Any) -> Advisor:
+    """One with what is known of a model now, for one thread at a time."""
+    known, waiting = learned.find_learned(model), _waiting.setdefault(model, [])
+    while waiting:
+        with contextlib.suppress(IndexError):  # another thread was faster
+            advisor = waiting.pop()
+            if advisor.learned is known:
+                return advisor
+    return Advisor(model, known)

@@ -20,9 +20,7 @@ from airoas.policies.belief_mdp import (
     Policy,
     Runs,
     advance,
-    best_of,
     choose_actions,
-    correct,
     make_runs,
     n_features,
     score,
@@ -30,14 +28,9 @@ from airoas.policies.belief_mdp import (
 )
 from airoas.rng import hash_key, new_stream, stream
 
-PARTICLES = 100
-WALKS = 64
-BELIEFS = 6000
-"""Of a round."""
 FEWEST = 10
 """Beliefs in a leaf."""
 _GROWINGS, _SWEEPS = 3, 50
-_KEEP = 0.3  # of the beliefs on a walk
 _POLICY, _QMDP = 0.5, 0.7  # up to here the policy, up to here QMDP, then bursts of one action
 
 
@@ -267,6 +260,3 @@ def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tupl
         before=np.zeros_like(walking.states),
     )
     return walking, walkers, trying
-
-
-__all__ = ["BELIEFS", "PARTICLES", "WALKS", "Experience", "best_of", "collect", "correct", "fit", "make_experience", "make_walkers"]

@@ -28,7 +28,8 @@ MOST_ACTIONS = 40
 """Above that nothing is learned: every action is tried at every belief, and scored after each."""
 ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
 """Beliefs that each round adds."""
-_PARTICLES, _WALKS, _KEEP = 300, 64, 0.3
+_PARTICLES, _WALKS = 300, 64
+_KEEP = 0.3  # of the beliefs on a walk
 _INITIAL = 20_000  # states that stand for the initial belief
 _log = logging.getLogger("airoas")
 

@@ -29,9 +29,9 @@ _DRAWN = 1000  # from a belief that is no particles
 class Lead:
     """What the search earned more than the policy, with its standard error."""
 
-    gain: float = 0.0
-    error: float = math.inf
-    pairs: int = 0
+    gain: float
+    error: float
+    pairs: int
 
     @property
     def is_the_searchs(self) -> bool:

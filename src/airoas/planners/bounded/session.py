@@ -118,7 +118,9 @@ class Session:
             raise OptionError(reason, "choose a planner that fits.")
         self.planner, self.model = planner, model
         self.bounds = find_bounds(model, planner.bounds)
-        self.advisor = planner.advisor(model, self.bounds)
+        first = planner.advisor(model, self.bounds)
+        self._advisors = [] if first is None else [first]
+        self._is_advised = first is not None
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
         self.is_new = True
@@ -147,6 +149,15 @@ class Session:
             tree, block = make_tree(*widths, self.model.n_actions, planner.memory, planner.max_depth)
             return tree, block, planner.make_search(self.model, self.bounds)
 
+    def _take_advisor(self) -> Advisor | None:
+        """Of those that wait, or a new one: it holds a workspace, and threads share a session."""
+        if not self._is_advised:
+            return None
+        try:
+            return self._advisors.pop()
+        except IndexError:
+            return self.planner.advisor(self.model, self.bounds)
+
     def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
         """The action for a belief."""
         begun = time.perf_counter()
@@ -159,13 +170,14 @@ class Session:
         search.allowed[:] = allowed
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)
-        self._set_limits(tree, deadline if self.advisor is None else begun + _SEARCHED * (deadline - begun))
+        advisor = self._take_advisor()
+        self._set_limits(tree, deadline if advisor is None else begun + _SEARCHED * (deadline - begun))
         count = planner.particles_at_root(model, belief)
         _check_memory(planner.memory, count, model.n_actions, tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
-        outlook = self.advisor.assess(states, weights, allowed, search.seed) if self.advisor is not None else None
+        outlook = advisor.assess(states, weights, allowed, search.seed) if advisor is not None else None
         status = int(self.kernel(tree, search))
         self._refuse(status)
         block.used[0] = used_bytes(tree)
@@ -177,8 +189,9 @@ class Session:
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
         action = model.from_row("action", tree.actions[chosen])
         notes = self._notes(tree)
-        if self.advisor is not None and outlook is not None:
-            advice = self.advisor.advise(outlook, action, deadline)
+        if advisor is not None and outlook is not None:
+            advice = advisor.advise(outlook, action, deadline)
+            self._advisors.append(advisor)
             notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved}
             action, value = advice.action, advice.value
         seconds = time.perf_counter() - begun
