@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from airoas.catalog import find_domain
 from airoas.experiments.analysis.statistics import estimate
@@ -51,9 +51,9 @@ def main() -> int:
     options = parser.parse_args()
     if not 2 <= options.episodes <= len(SEEDS):
         parser.error(f"--episodes is {options.episodes}: an error of the mean needs 2, and there are seeds for {len(SEEDS)}")
-    columns, console = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()), Console(stderr=True)
+    console, count = Console(stderr=True), TextColumn("{task.description} {task.completed}/{task.total}")
     pools = ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn"))
-    with pools as pool, Progress(*columns, console=console) as progress:
+    with pools as pool, Progress(count, BarColumn(), TimeElapsedColumn(), console=console) as progress:
         for name in options.models:
             task = progress.add_task(name, total=2 * options.episodes)
             record = measure(name, options.episodes, pool, lambda task=task: progress.advance(task))
