@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
+from airoas.compiler.clock import now
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import BELIEVED, SURE, Candidate, Rollouts
+from airoas.policies.rollout import BELIEVED, Candidate, Rollouts
 from airoas.rng import stream
 
 MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
 HYPOTHESES = 4
+BETTER = 1.0
+"""Errors by which a candidate must be better than the policy's action to be taken."""
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
 KEPT = 2000
 """Particles of a belief that are looked at."""
@@ -78,12 +81,13 @@ class Advisor:
         if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
             hypotheses = self._hypotheses(*belief, outlook.seed)
             candidates += [Candidate(-1, j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
+        candidates = candidates[: rollouts.affordable(deadline - now())]
         rounds = ROUNDS if deadline == math.inf else 8
         runs = rollouts.compare(candidates, hypotheses, *belief, outlook.seed, deadline, rounds)
         own = candidates[0]
         best = max(candidates, key=lambda candidate: candidate.mean)
         gain, error = best.gain_over(own)
-        improved = best is not own and gain > SURE * error
+        improved = best is not own and gain > BETTER * error
         chosen = best if improved else own
         if chosen.hypothesis >= 0:
             action = rollouts.act_believing(hypotheses[chosen.hypothesis], *belief, outlook.seed)
