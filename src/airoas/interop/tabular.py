@@ -115,6 +115,10 @@ class Tabular(NamedTuple):
         possible = np.flatnonzero(self.start)
         return possible[:, None].astype(np.float64), self.start[possible]
 
+    def limits(self) -> dict[str, tuple[int, int]]:
+        states, _, observations = self.observations.shape
+        return {"state": (0, states - 1), "observation": (0, observations - 1)}
+
     def describe(self) -> tuple[int, int, int]:
         states, actions, observations = self.observations.shape
         return states, actions, observations

@@ -8,10 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from airoas.belief.particles import Particles
+from airoas.belief.particles import Particles, admit
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.decorator import live_initial
+from airoas.modelling.gate import check_stream
+from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
 
@@ -87,8 +89,10 @@ class Planner(Protocol):
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision: ...
 
 
-def check_budget(seconds: float | None, iterations: int | None, memory: int) -> None:
-    """Refuse a budget that says nothing, or two things."""
+def check_options(planner: Any) -> None:
+    """Refuse options of another type, and a budget that says nothing, or two things."""
+    check_types(planner)
+    seconds, iterations, memory = planner.seconds, planner.iterations, planner.memory
     if (seconds is None) == (iterations is None):
         problem = "no budget is given" if seconds is None else "both seconds and iterations are given"
         raise OptionError(problem, "give one of them: seconds=0.1 or iterations=1000.")
@@ -100,12 +104,11 @@ def check_budget(seconds: float | None, iterations: int | None, memory: int) -> 
         raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 2_000_000_000.")
 
 
-def live_particles(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow."""
-    width = model.shapes.state.size
-    if belief.states.shape[1] != width:
-        remedy = "make it with Particles.sample(model, n, rng)."
-        raise OptionError(f"the belief's states have {belief.states.shape[1]} numbers, not {width}", remedy)
+def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow.
+    What is no belief over the model's states, or no stream, is refused here."""
+    admit(model, belief)
+    check_stream(rng)
     states, weights, allowed = np.array(belief.states), belief.weights, np.ones(model.n_actions, np.bool_)
     alive = weights > 0.0
     batch(model).inspect(states, alive, allowed)

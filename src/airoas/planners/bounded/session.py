@@ -21,7 +21,7 @@ from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
@@ -59,7 +59,7 @@ class BoundedPlanner(ABC):
     """Bytes that the tree may take."""
 
     def __post_init__(self) -> None:
-        check_budget(self.seconds, self.iterations, self.memory)
+        check_options(self)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "use at least 1; 90 is the default.")
         if not 0.0 <= self.gap_ratio < 1.0:
@@ -163,7 +163,7 @@ class Session:
         begun = time.perf_counter()
         planner, model = self.planner, self.model
         tree, block, search = held = self._take()
-        states, weights, allowed = live_particles(model, belief)
+        states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             self._waiting.append(held)
             return decide_terminal(self.model, allowed, rng, begun, preparation)

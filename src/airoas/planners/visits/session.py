@@ -17,7 +17,7 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
 from airoas.planners.visits.root import Root, example_root, make_root
@@ -54,7 +54,7 @@ class VisitPlanner(ABC):
     """Searches side by side, each on streams of its own, whose statistics are added up."""
 
     def __post_init__(self) -> None:
-        check_budget(self.seconds, self.iterations, self.memory)
+        check_options(self)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "look at least 1 step ahead.")
         if not 0.0 <= self.c < math.inf:
@@ -129,9 +129,9 @@ class VisitSession:
         begun = now()
         planner, model = self.planner, self.model
         deadline = math.inf if planner.seconds is None else begun + planner.seconds
-        root = make_root(model, belief)
+        root = make_root(model, belief, rng)
         if root.alive == 0.0:
-            return decide_terminal(model, live_particles(model, belief)[2], rng, begun, preparation)
+            return decide_terminal(model, live_particles(model, belief, rng)[2], rng, begun, preparation)
         seed, held = rng.bits(62), []
         for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
