@@ -16,6 +16,8 @@ from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError
+from airoas.modelling.batch import MOST_REWARD
+from airoas.modelling.introspection import location
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
@@ -165,8 +167,9 @@ def simulate(
         t = len(trace)
         decision = agent.act()
         reward, terminated = _advance(model, states, observations, model.row("action", decision.action), stream(seed, "world", t))
-        if not np.isfinite(reward):
-            raise ModelError(f"gave the reward {reward} at step {t}", "return finite rewards.", where=f"{type(model).__name__}.step")
+        if not abs(reward) <= MOST_REWARD:
+            remedy = f"return finite rewards of at most {MOST_REWARD:g} in size."
+            raise ModelError(f"gave the reward {reward} at step {t} of an episode", remedy, where=location(model, "step"))
         discounted += weight * reward
         plain += reward
         weight *= model.discount

@@ -14,8 +14,10 @@ from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
+from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.checked_call import guard
 from airoas.modelling.gate import gate_of
+from airoas.modelling.introspection import location
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
@@ -78,9 +80,9 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         row = self._row(action)
         world = stream(self._episode_seed, "world", self._time)
         reward, terminated = _advance(self.model, self._states, self._observations, row, world)
-        if not np.isfinite(reward):
-            where = f"{type(self.model).__name__}.step"
-            raise ModelError(f"gave the reward {reward} at step {self._time}", "return finite rewards.", where=where)
+        if not abs(reward) <= MOST_REWARD:
+            remedy = f"return finite rewards of at most {MOST_REWARD:g} in size."
+            raise ModelError(f"gave the reward {reward} at step {self._time}", remedy, where=location(self.model, "step"))
         self._time += 1
         truncated = not terminated and self._time >= self.max_steps
         if terminated:

@@ -17,7 +17,7 @@ from airoas.compiler.kernels import interpreted, kernel
 from airoas.compiler.specialise import specialise
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
-from airoas.modelling.layout import Shape
+from airoas.modelling.layout import Shape, is_number
 from airoas.rng import Rng
 
 _FARTHEST = float(np.finfo(np.float64).max)
@@ -84,7 +84,7 @@ class Gate:
 
     def _refusal(self, value: Any, problem: str, k: int | None = None) -> OptionError:
         remedy = f"give {self._shape}." if k is None else f"give {self._range(k)} there."
-        return OptionError(f"{_told(value)} is no {self._what} of {type(self._model).__name__}: {problem}", remedy)
+        return OptionError(f"{_told(value)} is no {self._what} of {type(self._model).__name__}: {problem[:200]}", remedy)
 
     def _range(self, k: int) -> str:
         low, high = self._ranges[k]
@@ -124,6 +124,14 @@ def check_states(model: Any, rows: np.ndarray) -> None:
         problem = f"the index of row {stray} is none of its {int(model.n_states())} states" if stray >= 0 else ""
     if problem:
         raise OptionError(f"the belief's states are none of {name}: {problem}", remedy)
+
+
+def check_discount(model: Any) -> None:
+    """Refuse a discount with which rewards to come would grow, or count for nothing."""
+    discount = model.discount
+    if not is_number(discount) or not 0.0 < discount <= 1.0:
+        problem, remedy = f"the discount is {discount!r}", "choose it above 0 and below 1; 0.95 is usual."
+        raise OptionError(problem, remedy, where=type(model).__name__)
 
 
 def check_stream(rng: Any) -> Rng:

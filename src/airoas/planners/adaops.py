@@ -250,7 +250,9 @@ run = search_by(trial)
 def plan(tree: Tree, search: GridSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    open_node(tree, search.search, 0)  # bounds to answer by where there is no time to branch
+    status = open_node(tree, search.search, 0)  # bounds to answer by where there is no time to branch
+    if status != OK:
+        return int(status)
     refresh_bounds(tree, 0)
     status = branch_all(tree, search, 0)
     return int(run(tree, search)) if status == OK else int(status)

@@ -406,6 +406,8 @@ run = search_by(trial)
 def plan(tree: Tree, search: AnnealedSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    open_node(tree, search.search, 0)
+    status = open_node(tree, search.search, 0)
+    if status != OK:
+        return int(status)
     refresh_bounds(tree, 0)
     return int(run(tree, search))

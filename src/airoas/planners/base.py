@@ -10,9 +10,10 @@ import numpy as np
 
 from airoas.belief.particles import Particles, admit
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.batch import batch
+from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.decorator import live_initial
-from airoas.modelling.gate import check_stream
+from airoas.modelling.gate import check_discount, check_stream
+from airoas.modelling.introspection import location
 from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
@@ -109,6 +110,7 @@ def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray,
     What is no belief over the model's states, or no stream, is refused here."""
     admit(model, belief)
     check_stream(rng)
+    check_discount(model)
     states, weights, allowed = np.array(belief.states), belief.weights, np.ones(model.n_actions, np.bool_)
     alive = weights > 0.0
     batch(model).inspect(states, alive, allowed)
@@ -120,6 +122,13 @@ def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray,
             where=type(model).__name__,
         )
     return states, weights, allowed
+
+
+def refuse_reward(model: Any, state: Any, action: Any, reward: float) -> ModelError:
+    """What to say of a reward that no search can go on with."""
+    name = model.action_names[action] if model.action_names else numbers(action)
+    problem = f"gives the reward {reward:g} for the action {name} in state {state!r}"
+    return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
 def decide_terminal(model: Any, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:

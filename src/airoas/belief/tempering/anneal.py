@@ -17,10 +17,11 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked, admit
 from airoas.belief.tempering.functions import count_draws
 from airoas.belief.tempering.literal import anneal_literal
-from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
+from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
 from airoas.belief.tempering.system import System
-from airoas.belief.tempering.temper import DEPRIVED, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.belief.tempering.temper import DEPRIVED, LATE, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.compiler.interrupt import listen
 from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
@@ -93,10 +94,15 @@ def anneal(
         work.first.log_weights[:] = belief.log_weights
         work.actions[:] = actions
         work.observations[:] = observations
+        listen()
         status = int(temper(work, rng.bits(62)))
+        if status == LATE:  # there is no other deadline
+            raise KeyboardInterrupt
         if status == BAD_LIKELIHOOD:
             problem = f"is nan or +inf for observation {observation!r}"
             raise ModelError(problem, "return a finite log density, or -inf.", where=location(model, "obs_logpdf"))
+        if status == BAD_STATE:
+            raise _bad_state(model, work.first, action)
         if status == BAD_STEP:
             raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=location(model, "step_logpdf"))
         if status == DEPRIVED:
@@ -157,6 +163,13 @@ def _reason(model: Any, system: System) -> str:
         return "over"
     going_on = batch(model).inspect(system.states, system.alive, np.zeros(0, np.bool_))
     return "observation" if going_on else "ended"
+
+
+def _bad_state(model: Any, system: System, action: Any) -> ModelError:
+    """What to say of a step that led to a state which is not finite."""
+    i = int(np.flatnonzero(system.alive & ~np.isfinite(system.states).all(axis=1))[0])
+    problem = f"leads from state {model.from_row('state', system.ancestors[i])!r} by action {action!r} to one that is not finite"
+    return ModelError(problem, "keep states finite.", where=location(model, "step"))
 
 
 def _plain_result(model: Any, work: Tempering) -> Annealed:
