@@ -21,6 +21,7 @@ from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode, interpreted
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.bounded.advice import Advisor
@@ -117,6 +118,7 @@ class Session:
         reason = planner.fits(model)
         if reason:
             raise OptionError(reason, "choose a planner that fits.")
+        check_discount(model)
         self.planner, self.model = planner, model
         self.bounds = find_bounds(model, planner.bounds)
         first = planner.advisor(model, self.bounds)

@@ -17,6 +17,7 @@ from airoas.compiler.clock import now
 from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
+from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.storage import Block, Layout
@@ -107,6 +108,7 @@ class VisitSession:
         reason = planner.fits(model)
         if reason:
             raise OptionError(f"{type(planner).__name__} does not fit {type(model).__name__}: {reason}", "choose a planner that fits.")
+        check_discount(model)
         self.planner, self.model = planner, model
         self.kernel = planner.kernel()
         self.is_new = True
