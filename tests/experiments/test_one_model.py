@@ -29,14 +29,15 @@ import airoas
 
 @airoas.model
 class Endless(NamedTuple):
-    '''Loops for ever in some episodes.'''
+    '''A step that now and then has no end.'''
     discount: float = 0.9
     max_steps: int = 3
     def actions(self): return ("on",)
     def initial(self, rng): return (rng.integer(2),)
     def step(self, s, a, rng):
-        while s[0] == 1:
-            pass
+        while rng.uniform() < 0.05:
+            while rng.uniform() < 2.0:
+                pass
         return s, 1.0
     def observe(self, s, a, rng): return (0,)
     def obs_logpdf(self, o, s, a): return 0.0
@@ -70,7 +71,7 @@ def test_a_model_that_changes_while_bench_runs_stops_it(own: Path) -> None:
         if row is not None and len(rows) == 3:
             change(own / "own.py")
 
-    with pytest.raises(OptionError, match=r"own\.py:Walk has changed while .*put it back"):
+    with pytest.raises(OptionError, match=r"own\.py:Walk has changed while .*Put it back"):
         bench(parse(TEXT.format(8), folder=own), own / "out", Inline, watch)
     rows = read_rows(own / "out")
     assert len(rows) == 3 and len({row["model"] for row in rows}) == 1
@@ -102,11 +103,9 @@ def test_the_number_of_episodes_may_only_grow(make_spec: Callable[..., Spec], tm
 
 def test_an_episode_without_end_is_put_down_as_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "models.py").write_text(MODELS)
-    common = ["--episodes", "6", "--particles", "20", "--filter", "bootstrap", "--json", "--episode-timeout", "6"]
+    common = ["--episodes", "2", "--particles", "200", "--filter", "bootstrap", "--json", "--episode-timeout", "3"]
     assert main(["run", f"{tmp_path}/models.py:Endless", "random", *common]) == 1
-    captured = capsys.readouterr()
-    summary = json.loads(captured.out.splitlines()[-1])
-    assert summary["failures"] > 0 and summary["episodes"] > 0 and summary["failures"] + summary["episodes"] == 6
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["failures"] == 2
 
 
 def test_a_timeout_names_itself(make_spec: Callable[..., Spec]) -> None:

@@ -12,7 +12,7 @@ from airoas.belief.resampling import indices
 from airoas.errors import BeliefError, ModelError, OptionError, StoredDataError
 from airoas.modelling.batch import batch
 from airoas.modelling.decorator import Model
-from airoas.modelling.gate import check_states, check_stream
+from airoas.modelling.gate import as_numbers, check_states, check_stream
 from airoas.modelling.introspection import location
 from airoas.options import whole
 from airoas.rng import Rng
@@ -31,7 +31,7 @@ class Particles:
     """[N], normalised, read-only; -inf for weight zero."""
 
     def __init__(self, states: Any, weights: Any = None, *, log_weights: Any = None) -> None:
-        rows = _array(states, "states")
+        rows = as_numbers(states, "states")
         if rows.ndim != 2 or rows.size == 0:
             raise OptionError(f"states of shape {rows.shape} are no particles", "give an array [N, size] with N >= 1.")
         if not np.isfinite(rows).all():
@@ -41,8 +41,8 @@ class Particles:
             raise OptionError("weights and log_weights are both given", "give one of them.")
         if weights is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_weights = np.log(_array(weights, "weights"))
-        logs = np.zeros(len(rows)) if log_weights is None else _array(log_weights, "log_weights")
+                log_weights = np.log(as_numbers(weights, "weights"))
+        logs = np.zeros(len(rows)) if log_weights is None else as_numbers(log_weights, "log_weights")
         if logs.shape != (len(rows),) or np.isnan(logs).any() or np.isposinf(logs).any():
             raise OptionError(f"{len(rows)} particles got weights {_few(logs)}", "give one finite weight >= 0 for each.")
         peak = logs.max()
@@ -162,17 +162,6 @@ def admit(model: Any, belief: Any) -> Particles:
 
 def _restored(states: np.ndarray, log_weights: np.ndarray) -> Particles:
     return Particles._own(states, log_weights, None)
-
-
-def _array(values: Any, what: str) -> np.ndarray:
-    """A copy in floats, of numbers only: numpy would take "1" for one."""
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"their type is {given.dtype}")
-        return np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise OptionError(f"{what} are no numbers ({error})", "give an array of numbers.") from None
 
 
 def _few(values: np.ndarray) -> str:

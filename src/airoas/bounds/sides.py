@@ -14,8 +14,9 @@ import numpy as np
 
 from airoas.belief.particles import admit
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
+from airoas.errors import OptionError
 from airoas.modelling.batch import batch
-from airoas.modelling.gate import check_states
+from airoas.modelling.gate import as_numbers, check_states
 
 ILLEGAL = -1e30
 """Q of an action that is not legal: far below every value, yet finite, so that a particle of weight 0 adds 0 and not nan."""
@@ -59,7 +60,9 @@ class Bounds:
 
     def values(self, model: Any, states: Any) -> np.ndarray:
         """[n, K + M] the numbers of states [n, .]; 0 for terminal ones."""
-        rows = np.array(states, dtype=np.float64, order="C", ndmin=2)
+        rows = as_numbers(states, "states")
+        if rows.ndim != 2:
+            raise OptionError(f"states of shape {rows.shape}", "give an array [n, size].")
         check_states(model, rows)
         return self._values(model, rows)
 

@@ -112,6 +112,17 @@ def gate_of(model: Any, what: str) -> Gate:
     return held[what]
 
 
+def as_numbers(values: Any, what: str) -> np.ndarray:
+    """A copy in floats, of numbers only: numpy would take "1" for one."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"their type is {given.dtype}")
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise OptionError(f"{what} are no numbers ({error})", "give an array of numbers.") from None
+
+
 def check_states(model: Any, rows: np.ndarray) -> None:
     """Refuse rows [n, .] that are no states of the model."""
     gate, name = gate_of(model, "state"), type(model).__name__

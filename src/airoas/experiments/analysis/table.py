@@ -80,7 +80,7 @@ def cell_summaries(spec: Spec, rows: dict[str, Row]) -> list[CellSummary]:
 
 def _refuse_mixed(spec: Spec, rows: dict[str, Row]) -> None:
     """Returns of two models have no common mean."""
-    used = (rows[key] for cell in spec.cells for key in cell.ids if key in rows)
+    used = ((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
     for (domain, _), models in models_of(used).items():
         if len(models) > 1:
             problem = f"the episodes of {domain} are of {len(models)} models: it was changed while they ran"

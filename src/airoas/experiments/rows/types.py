@@ -116,13 +116,14 @@ class Row(EpisodeSpec, Outcome, total=False):
     machine: Machine
 
 
-def models_of(rows: Iterable[Row]) -> dict[tuple[str, int | None], set[str]]:
-    """The digests of the models that episodes were finished with, by domain and map: one each, unless something is wrong."""
+def models_of(episodes: Iterable[tuple[str, Row]]) -> dict[tuple[str, int | None], set[str]]:
+    """The digests of the models that episodes on some domains were finished with, by domain and map: one each, unless something is
+    wrong."""
     known: dict[tuple[str, int | None], set[str]] = {}
-    for row in rows:
+    for domain, row in episodes:
         model = row.get("model")
         if model is not None and "error" not in row:
-            known.setdefault((row["domain"], row["map"]), set()).add(model)
+            known.setdefault((domain, row["map"]), set()).add(model)
     return known
 
 

@@ -46,7 +46,7 @@ def bench(
             log.warning("failed episodes that are run again: %d", again)
         if tasks:
             with contextlib.closing(runner()) as running:
-                known = models_of(store.rows.values())
+                known = models_of((row["domain"], row) for row in store.rows.values())
                 for row in run([{**task, **(extra or {})} for task in tasks], running):
                     _refuse_another(row, known, folder)
                     kept = row.copy()
@@ -60,7 +60,7 @@ def bench(
 
 def _refuse_another(row: Row, known: dict[tuple[str, int | None], set[str]], folder: Path) -> None:
     """Stop where a finished episode was of another model than those before it: their returns have no common mean."""
-    for key, models in models_of([row]).items():
+    for key, models in models_of([(row["domain"], row)]).items():
         if known.setdefault(key, models) != models:
             problem = f"{row['domain']} has changed while {folder} was being filled"
             raise OptionError(problem, "put it back as it was and give the same command, or begin anew with another --out.")
