@@ -18,7 +18,7 @@ from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
 
-MEMORY = 2_000_000_000
+MEMORY = 1_000_000_000
 """Bytes that a search tree may take by default."""
 
 
@@ -102,7 +102,7 @@ def check_options(planner: Any) -> None:
     if iterations is not None and iterations < 1:
         raise OptionError(f"iterations is {iterations}", "allow at least 1.")
     if memory < 1_000_000:
-        raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 2_000_000_000.")
+        raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 1_000_000_000.")
 
 
 def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
