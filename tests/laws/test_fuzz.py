@@ -34,7 +34,7 @@ NUMBERS = (
     st.booleans() | st.integers(-4, 4) | st.integers(-(10**40), 10**40) | st.floats() | st.sampled_from([1e9, -1e9, 2.0**53, 1e300, 0.5])
 )
 SCALARS = st.none() | NUMBERS | st.text(max_size=3) | st.binary(max_size=3) | st.complex_numbers() | st.just(object())
-NUMPY = st.builds(lambda x, kind: np.dtype(kind).type(x), st.integers(-4, 4), st.sampled_from(["i1", "i8", "u4", "f4", "f8", "?"]))
+NUMPY = st.builds(lambda x, kind: np.int64(x).astype(kind), st.integers(-4, 4), st.sampled_from(["i1", "i8", "u4", "f4", "f8", "?"]))
 ARRAYS = st.builds(
     lambda shape, kind, fill: np.full(shape, fill).astype(kind),
     st.lists(st.integers(0, 3), max_size=3),

@@ -38,6 +38,8 @@ class Gate:
         widest = np.array([_WIDEST[kind] for kind in kinds], np.float64)
         known = _limits(model, what, len(kinds))
         self.low, self.high = np.maximum(widest[:, 0], known[0]), np.minimum(widest[:, 1], known[1])
+        self._types = (int,) if self._shape is None else self._shape.parts
+        """Of the parts; those of plain numbers, and no others, are types of values."""
         self._ranges = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @property
@@ -47,7 +49,7 @@ class Gate:
 
     def row(self, value: Any) -> np.ndarray:
         """A state, observation or action as the one row of an array [1, size]."""
-        numbers = self._numbers(value)
+        numbers = self._fast(value) or self._numbers(value)
         for k, (x, (low, high)) in enumerate(zip(numbers, self._ranges, strict=True)):
             if not low <= x <= high:
                 if self._shape is None:
@@ -55,6 +57,13 @@ class Gate:
                     raise OptionError(f"there is no action {_told(value)}", f"use an index 0 .. {self._model.n_actions - 1} of {names}.")
                 raise self._refusal(value, f"{self._names[k]} is {_number(x)}", k)
         return np.array([numbers])
+
+    def _fast(self, value: Any) -> list[float] | None:
+        """The numbers of a value that has the very types declared, as most have; None for others, which take a closer look."""
+        items = value if isinstance(value, tuple) else (value,)
+        if tuple(map(type, items)) != self._types:
+            return None
+        return [float(x) for x in items] if all(-LARGEST <= x <= LARGEST for x in items) else None
 
     def value(self, numbers: Any) -> Any:
         """The state, observation or action that a row of numbers stands for."""

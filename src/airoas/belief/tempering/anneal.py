@@ -30,6 +30,7 @@ from airoas.modelling.introspection import location
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
+_LONG = 5000  # particles times sweeps, from which on Ctrl-C is listened for; less is over at once
 _KINDS, _MOST_KEPT = 8, 20_000
 """How many kinds of temperings of a model wait to be used again, and of how many particles: more take much memory, and little of
 the time that is spent on them to make."""
@@ -94,7 +95,8 @@ def anneal(
         work.first.log_weights[:] = belief.log_weights
         work.actions[:] = actions
         work.observations[:] = observations
-        listen()
+        if len(belief) * moves > _LONG:
+            listen()
         status = int(temper(work, rng.bits(62)))
         if status == LATE:  # there is no other deadline
             raise KeyboardInterrupt
