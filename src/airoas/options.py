@@ -44,12 +44,12 @@ _CALLED = {bool: "True or False", int: "a whole number", float: "a number", str:
 def _declared(kind: Any) -> dict[str, tuple[type, ...]]:
     """The types of each field; none where it may be anything."""
     hints = get_type_hints(kind)
-    found = {}
+    result = {}
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
         kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-        found[field.name] = tuple(kinds) if all(one in _CALLED for one in kinds) else ()
-    return found
+        result[field.name] = tuple(kinds) if all(one in _CALLED for one in kinds) else ()
+    return result
 
 
 def _is_a(value: Any, kind: type) -> bool:

@@ -30,8 +30,8 @@ _CODE = """
 declare i32 @clock_gettime(i32, i64*)
 declare i32 @sigaction(i32, i64*, i64*)
 define i64 @airoas_present_handler() {{
-  %room = alloca [32 x i64]
-  %first = getelementptr [32 x i64], [32 x i64]* %room, i64 0, i64 0
+  %space = alloca [32 x i64]
+  %first = getelementptr [32 x i64], [32 x i64]* %space, i64 0, i64 0
   %ok = call i32 @sigaction(i32 {signal}, i64* null, i64* %first)
   %handler = load i64, i64* %first
   ret i64 %handler
@@ -63,11 +63,11 @@ def listen() -> None:
     _state[0] = 0.0  # an interruption before this one was answered
     native = _native()
     if native is not None and native.present() != native.ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        room = ctypes.create_string_buffer(_SIZE)
-        native.sigaction(signal.SIGINT, None, room)
-        handler = ctypes.c_uint64.from_buffer(room)
+        buffer = ctypes.create_string_buffer(_SIZE)
+        native.sigaction(signal.SIGINT, None, buffer)
+        handler = ctypes.c_uint64.from_buffer(buffer)
         _behind.value, handler.value = handler.value, native.ours
-        native.sigaction(signal.SIGINT, room, None)
+        native.sigaction(signal.SIGINT, buffer, None)
 
 
 def interrupted() -> bool:

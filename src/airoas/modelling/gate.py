@@ -199,21 +199,21 @@ def _unlimited(width: int) -> np.ndarray:
 
 def _enumerated(model: Any, width: int) -> np.ndarray:
     """The limits of a finite model's states."""
-    limits, room = np.array([[np.inf] * width, [-np.inf] * width]), np.zeros((1, width))
+    limits, workspace = np.array([[np.inf] * width, [-np.inf] * width]), np.zeros((1, width))
     if int(model.n_states()) > _FEW:
-        _find_limits(model, limits, room)
+        _find_limits(model, limits, workspace)
     else:
-        specialise(_find_limits.function, "interpreted")(interpreted(model), limits, room)
+        specialise(_find_limits.function, "interpreted")(interpreted(model), limits, workspace)
     return limits
 
 
 @kernel
-def _find_limits(model: Any, limits: Any, room: Any) -> None:
+def _find_limits(model: Any, limits: Any, workspace: Any) -> None:
     for i in range(model.n_states()):
-        model.write_state(room, 0, model.state(i))
-        for k in range(room.shape[1]):
-            limits[0, k] = min(limits[0, k], room[0, k])
-            limits[1, k] = max(limits[1, k], room[0, k])
+        model.write_state(workspace, 0, model.state(i))
+        for k in range(workspace.shape[1]):
+            limits[0, k] = min(limits[0, k], workspace[0, k])
+            limits[1, k] = max(limits[1, k], workspace[0, k])
 
 
 def _refuse_flags(shape: Shape, value: Any) -> None:
