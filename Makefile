@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test laws lint bench docs pages pictures wheel clean
+.PHONY: run test laws attack lint bench docs pages pictures wheel clean
 run: $(READY)
 	$(BIN)/airoas run light-dark-1.0 airoas --seconds 0.1 --episodes 10 --seed 0
 
@@ -12,6 +12,13 @@ test: $(READY)
 
 laws: $(READY)
 	$(BIN)/pytest -n auto -m law
+
+# hostile input, kills, limits, threads: what an attacker tried once, and a fuzz test over the public entries
+attack: $(READY)
+	$(BIN)/pytest -n auto tests/attack tests/laws/test_fuzz.py tests/modelling/test_gate.py tests/planners/test_stops.py \
+		tests/compiler/test_interrupt.py tests/compiler/test_cache.py tests/experiments/test_one_model.py tests/experiments/test_store.py \
+		tests/experiments/test_packed.py tests/experiments/test_bench.py tests/experiments/test_pool.py tests/interop/test_pomdpfile.py \
+		tests/report/test_values.py tests/belief/test_particles.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ ROOT = Path(airoas.__file__).parent
 # From the ground up: a module (or package) imports only from lines above its own. Within a package there are no cycles.
 LAYERS = """
     errors tables paper
-    rng
+    rng options
     compiler
     modelling
     domains interop

@@ -7,9 +7,10 @@ from typing import Any
 
 from airoas.belief.filters.interface import Filter, Updated, as_particles
 from airoas.belief.filters.update import make_filter
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import Particles, _checked, admit
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.decorator import random_observation
+from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
 
@@ -32,14 +33,15 @@ class Agent:
         """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
         another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
         one resumes (`Particles.load`)."""
-        if particles < 1:
-            raise OptionError(f"particles is {particles}", "use at least 1.")
+        whole("particles", particles, 1)
         self.filter = make_filter(filter, _checked(model), particles)
         self.model = model
         self.planner = planner
         self.seed = seed
         self.steps = 0
         """Observations taken in so far."""
+        if isinstance(belief, Particles):
+            admit(model, belief)
         self.updated = Updated(self.filter.start(model, stream(seed, "filter")) if belief is None else belief)
         """The belief, and what the filter told of its last update."""
         self._count = particles

@@ -15,7 +15,10 @@ from airoas.belief.filters.interface import Filter, as_particles, filter_name
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.kernels import kernel
-from airoas.errors import ModelError, OptionError
+from airoas.errors import ModelError
+from airoas.modelling.batch import MOST_REWARD
+from airoas.modelling.introspection import location
+from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
 from airoas.tables import TextTable, named, numbers
@@ -150,9 +153,7 @@ def simulate(
     keep_trees: leave each step's search tree in its decision; they take memory.
     """
     agent = Agent(model, planner, seed, filter, particles)
-    limit = model.max_steps if max_steps is None else max_steps
-    if limit < 1:
-        raise OptionError(f"max_steps is {limit}", "allow at least 1 step.")
+    limit = whole("max_steps", model.max_steps if max_steps is None else max_steps, 1)
     shapes = model.shapes
     states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))
     _begin(model, states, stream(seed, "world"))
@@ -166,8 +167,9 @@ def simulate(
         t = len(trace)
         decision = agent.act()
         reward, terminated = _advance(model, states, observations, model.row("action", decision.action), stream(seed, "world", t))
-        if not np.isfinite(reward):
-            raise ModelError(f"gave the reward {reward} at step {t}", "return finite rewards.", where=f"{type(model).__name__}.step")
+        if not abs(reward) <= MOST_REWARD:
+            remedy = f"return finite rewards of at most {MOST_REWARD:g} in size."
+            raise ModelError(f"gave the reward {reward} at step {t} of an episode", remedy, where=location(model, "step"))
         discounted += weight * reward
         plain += reward
         weight *= model.discount

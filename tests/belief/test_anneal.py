@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -271,6 +272,45 @@ def test_a_bad_likelihood_that_only_a_move_meets_names_its_method_too(move):
 def test_a_transition_density_that_is_none_names_its_method():
     with pytest.raises(airoas.ModelError, match=r"Line\.step_logpdf .*nan or \+inf"):
         anneal(Line(sd=0.1, spread=0.0), around_zero(50), 0, Seen(0.5, PLAIN), airoas.stream(0), move="walk")
+
+
+@airoas.model
+class Steep(NamedTuple):
+    """A step overflows a little beyond 1, where no particle is."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("wait",)
+
+    def initial(self, rng):
+        return (2.0 * rng.uniform() - 1.0,)
+
+    def step(self, s, a, rng):
+        far = math.exp(705.0 * abs(s[0]))
+        return (s[0] + 0.01 * rng.normal() + (far - far),), 0.0
+
+    def observe(self, s, a, rng):
+        return (s[0] + 0.01 * rng.normal(),)
+
+    def obs_logpdf(self, o, s, a):
+        z = (o[0] - s[0]) / 0.01
+        return -0.5 * z * z
+
+
+def test_proposals_from_which_a_step_overflows_are_rejected():
+    """With few particles the smoothed belief, and the walk, reach beyond them."""
+    model = Steep()
+    for seed in range(200):
+        belief = Particles(np.linspace(-1.0, 1.0, 12)[:, None])
+        result = anneal(model, belief, 0, (0.99,), airoas.stream(seed), move="ancestors", target_inefficiency=1.2, moves=4)
+        assert np.isfinite(result.belief.states).all() and result.move == "ancestors"
+
+
+def test_a_step_that_leads_nowhere_is_named():
+    for method in ("bootstrap", "annealed"):
+        with pytest.raises(airoas.ModelError, match=r"Steep\.step .*from state \(3\.0,\) by action 0 to one that is not finite"):
+            airoas.update(Steep(), Particles([[0.0], [3.0]]), 0, (0.0,), airoas.stream(0), method)
 
 
 @pytest.mark.parametrize("options", [{"move": "walk"}, {"mode": "none"}, {"mode": "literal"}])

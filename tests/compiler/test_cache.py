@@ -165,6 +165,31 @@ class Bomb:
 """
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
+def test_a_file_of_another_user_is_not_loaded(project: Project) -> None:
+    project.run()
+    (path,) = project.kernels()
+    os.chown(path, 65534, -1)
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
+        assert cache.read(path) is None
+    assert path.exists()
+    output = project.run()
+    assert output["rewards"] == [1.5, 3.5, 5.5] and output["misses"] == 1 and "belongs to another user" in output["said"][0]
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_not_loaded(project: Project, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project.directory / "x.kernel"
+    cache.write(path, hashlib.sha256(b"payload").digest() + b"payload")
+    assert cache.read(path) == b"payload"
+    path.chmod(mode)
+    monkeypatch.setattr(cache, "_said", set())
+    with pytest.warns(RuntimeWarning, match="others may write to it"):
+        assert cache.read(path) is None
+    path.chmod(0o600)
+    assert cache.read(path) == b"payload"
+
+
 def test_damaged_files_are_discarded(project: Project) -> None:
     project.run()
     (path,) = project.kernels()

@@ -110,7 +110,7 @@ def test_memory_stops_the_search() -> None:
     planner = POMCP(iterations=1_000_000, c=110.0, memory=1_000_000, max_depth=30, estimate="random")
     stats = planner.plan(model, Particles.exact(model), stream(0)).stats
     assert stats.stop == "memory"
-    assert 1_000_000 < stats.bytes < 1_000_300  # stops as soon as it is reached: one simulation adds a node and its actions
+    assert 999_000 < stats.bytes <= 1_000_000  # stops when one simulation more, which adds a node and its actions, could be too much
     assert 0 < stats.trials < 1_000_000
     assert stats.bytes > stats.nodes * 40
 
@@ -207,7 +207,7 @@ class Stuck(NamedTuple):
 def test_faults_of_a_model_are_named() -> None:
     with pytest.raises(ModelError, match=r"legal.*\n?.*allows no action"):
         POMCP(iterations=100).plan(Stuck(), Particles([[2.0, 0.0]]), stream(0))
-    with pytest.raises(ModelError, match="not a number"):
+    with pytest.raises(ModelError, match="gives the reward nan"):
         POMCP(iterations=1, max_depth=1).plan(Stuck(), Particles([[2.0, -1.0]]), stream(0))
     with pytest.raises(OptionError, match="POMCPOW"):
         POMCP(iterations=1).plan(Slide(), Particles([[0.0]]), stream(0))

@@ -172,7 +172,7 @@ def test_budgets_memory_and_threads() -> None:
     assert (again.action, again.value) == (timed.action, timed.value)
     full = POMCPOW(iterations=1_000_000, memory=1_000_000, **options).plan(SLIDE, NEAR, stream(0)).stats
     assert full.stop == "memory"
-    assert 1_000_000 < full.bytes < 2_000_000
+    assert 900_000 < full.bytes <= 1_000_000
     planner = POMCPOW(iterations=501, threads=2, **options)
     decision, other = (planner.plan(SLIDE, NEAR, stream(1)) for _ in range(2))
     assert (decision.action, decision.value, str(decision.tree)) == (other.action, other.value, str(other.tree))

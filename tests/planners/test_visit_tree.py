@@ -181,7 +181,7 @@ def test_root_states_follow_their_weights() -> None:
     states = np.column_stack([rng.integers(0, 4, 400), np.arange(400)]).astype(float)
     states[100:150, 0] = -1  # terminal
     belief = airoas.Particles(states, weights)
-    root = make_root(Corridor(), belief)
+    root = make_root(Corridor(), belief, airoas.stream(0))
     live = np.where(states[:, 0] < 0, 0.0, weights)
     assert root.alive == pytest.approx(live.sum() / weights.sum(), rel=1e-12)
     stream = airoas.stream(3)
@@ -201,7 +201,7 @@ def test_last_point_of_the_total_is_a_live_state() -> None:
 
     states = np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]])
     for weight in (0.1, 0.3, 0.7):
-        root = make_root(Corridor(), airoas.Particles(states, [weight, 1.0 / 3.0, 1.0]))
+        root = make_root(Corridor(), airoas.Particles(states, [weight, 1.0 / 3.0, 1.0]), airoas.stream(0))
         assert draw_root(root, Top()) == 1
 
 

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
-from airoas.errors import BeliefError, OptionError, StoredDataError
+from airoas.errors import BeliefError, ModelError, OptionError, StoredDataError
 from airoas.modelling.batch import batch
 from airoas.modelling.decorator import Model
+from airoas.modelling.gate import as_numbers, check_states, check_stream
+from airoas.modelling.introspection import location
+from airoas.options import whole
 from airoas.rng import Rng
 
 _FORMAT = "airoas-particles-1"
@@ -20,7 +23,7 @@ _FORMAT = "airoas-particles-1"
 class Particles:
     """States [N, size] with weights [N] that sum to 1. Weight zero is allowed, a belief without any weight is not."""
 
-    __slots__ = ("log_weights", "states")
+    __slots__ = ("_model", "log_weights", "states")
 
     states: np.ndarray
     """[N, size], read-only."""
@@ -28,15 +31,18 @@ class Particles:
     """[N], normalised, read-only; -inf for weight zero."""
 
     def __init__(self, states: Any, weights: Any = None, *, log_weights: Any = None) -> None:
-        rows = np.array(states, dtype=np.float64, order="C")
+        rows = as_numbers(states, "states")
         if rows.ndim != 2 or rows.size == 0:
-            raise OptionError(f"states of shape {np.shape(states)} are no particles", "give an array [N, size] with N >= 1.")
+            raise OptionError(f"states of shape {rows.shape} are no particles", "give an array [N, size] with N >= 1.")
+        if not np.isfinite(rows).all():
+            i = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+            raise OptionError(f"particle {i} is {_few(rows[i])}", "give finite numbers.")
         if weights is not None and log_weights is not None:
             raise OptionError("weights and log_weights are both given", "give one of them.")
         if weights is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_weights = np.log(np.asarray(weights, dtype=np.float64))
-        logs = np.zeros(len(rows)) if log_weights is None else np.array(log_weights, dtype=np.float64)
+                log_weights = np.log(as_numbers(weights, "weights"))
+        logs = np.zeros(len(rows)) if log_weights is None else as_numbers(log_weights, "log_weights")
         if logs.shape != (len(rows),) or np.isnan(logs).any() or np.isposinf(logs).any():
             raise OptionError(f"{len(rows)} particles got weights {_few(logs)}", "give one finite weight >= 0 for each.")
         peak = logs.max()
@@ -46,25 +52,34 @@ class Particles:
         logs -= np.log(np.exp(logs).sum())
         self._set(rows, logs)
 
-    def _set(self, states: np.ndarray, log_weights: np.ndarray) -> None:
+    def _set(self, states: np.ndarray, log_weights: np.ndarray, model: Any = None) -> None:
         states.flags.writeable = log_weights.flags.writeable = False
         self.states, self.log_weights = states, log_weights
+        self._model = model  # whose states they are known to be
 
     @classmethod
-    def _own(cls, states: np.ndarray, log_weights: np.ndarray) -> Particles:
-        """Of arrays that nobody else holds and that are known to be right."""
+    def _own(cls, states: np.ndarray, log_weights: np.ndarray, model: Any) -> Particles:
+        """Of arrays that nobody else holds and that are known to be right; states of that model, or of one that is not known."""
         particles = cls.__new__(cls)
-        particles._set(states, log_weights)
+        particles._set(states, log_weights, model)
         return particles
+
+    def _of(self, model: Any) -> Particles:
+        """The same, whose states are the model's own."""
+        return Particles._own(self.states, self.log_weights, model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.states, self.log_weights)
 
     @classmethod
     def sample(cls, model: Any, n: int, rng: Rng) -> Particles:
         """n draws from the model's initial belief."""
-        if n < 1:
-            raise OptionError(f"{n} particles", "ask for at least 1.")
+        n, seed = whole("n", n, 1), check_stream(rng).bits(62)
         states = np.empty((n, _checked(model).shapes.state.size))
-        batch(model).initial(states, np.empty(n, np.bool_), rng.bits(62))
-        return cls(states)
+        batch(model).initial(states, np.empty(n, np.bool_), seed)
+        if not np.isfinite(states).all():
+            raise ModelError("gives a state that is not finite", "return finite numbers.", where=location(model, "initial"))
+        return cls(states)._of(model)
 
     @classmethod
     def exact(cls, model: Any) -> Particles:
@@ -102,13 +117,12 @@ class Particles:
 
     def particles(self, n: int, rng: Rng) -> Particles:
         """This belief in n particles or fewer: itself, or n drawn where it has more."""
-        return self if len(self) <= n else self.draw(n, rng)
+        return self if len(self) <= whole("n", n, 1) else self.draw(n, rng)
 
     def draw(self, n: int, rng: Rng, method: str = "systematic") -> Particles:
         """n equally weighted particles drawn from this belief."""
-        if n < 1:
-            raise OptionError(f"{n} particles", "ask for at least 1.")
-        return Particles._own(self.states[indices(self.weights, n, rng, method)], np.full(n, -np.log(n)))
+        n = whole("n", n, 1)
+        return Particles._own(self.states[indices(self.weights, n, check_stream(rng), method)], np.full(n, -np.log(n)), self._model)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.npz` file that `load` reads."""
@@ -123,6 +137,8 @@ class Particles:
                 if "format" not in stored or str(stored["format"]) != _FORMAT:
                     raise StoredDataError("is not a saved belief", "give a file written by Particles.save.", where=str(path))
                 return cls(stored["states"], log_weights=stored["log_weights"])
+        except OSError as error:
+            raise OptionError(f"{path} cannot be read ({error.strerror})", "give a file written by Particles.save.") from None
         except (ValueError, TypeError, KeyError, zipfile.BadZipFile, EOFError) as error:  # TypeError: a bare array
             raise StoredDataError(f"is no saved belief, or damaged ({error})", "save the belief again.", where=str(path)) from None
 
@@ -132,6 +148,20 @@ class Particles:
     def __repr__(self) -> str:
         with np.printoptions(precision=3, suppress=True):
             return f"Particles(N={len(self)}, ESS={self.ess:.1f}, mean={self.mean()}, std={self.std()})"
+
+
+def admit(model: Any, belief: Any) -> Particles:
+    """The belief, refused unless it is one over states of the model: compiled code would read beyond its ends, or the model's."""
+    if not isinstance(belief, Particles):
+        raise OptionError(f"{type(belief).__name__} is no belief to plan or update with", "give airoas.Particles(states, weights).")
+    if belief._model is not model:
+        check_states(_checked(model), belief.states[belief.log_weights > -np.inf])
+        belief._model = model
+    return belief
+
+
+def _restored(states: np.ndarray, log_weights: np.ndarray) -> Particles:
+    return Particles._own(states, log_weights, None)
 
 
 def _few(values: np.ndarray) -> str:

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from airoas.belief.particles import admit
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
+from airoas.errors import OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.gate import as_numbers, check_states
 
 ILLEGAL = -1e30
 """Q of an action that is not legal: far below every value, yet finite, so that a particle of weight 0 adds 0 and not nan."""
@@ -57,7 +60,13 @@ class Bounds:
 
     def values(self, model: Any, states: Any) -> np.ndarray:
         """[n, K + M] the numbers of states [n, .]; 0 for terminal ones."""
-        rows = np.array(states, dtype=np.float64)
+        rows = as_numbers(states, "states")
+        if rows.ndim != 2:
+            raise OptionError(f"states of shape {rows.shape}", "give an array [n, size].")
+        check_states(model, rows)
+        return self._values(model, rows)
+
+    def _values(self, model: Any, rows: np.ndarray) -> np.ndarray:
         alive, numbers = np.ones(len(rows), np.bool_), np.zeros((len(rows), self.width))
         batch(model).inspect(rows, alive, np.zeros(0, np.bool_))
         self.evaluate(rows, alive, numbers, 0)
@@ -65,7 +74,7 @@ class Bounds:
 
     def sums(self, model: Any, belief: Any) -> np.ndarray:
         """[K + M] the weighted sums over a belief (`Particles`)."""
-        sums: np.ndarray = belief.weights @ self.values(model, belief.states)
+        sums: np.ndarray = admit(model, belief).weights @ self._values(model, np.array(belief.states))
         return sums
 
     def at(self, model: Any, belief: Any) -> tuple[float, float]:

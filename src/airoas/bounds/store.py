@@ -21,7 +21,8 @@ import numpy as np
 from airoas import __version__
 from airoas.compiler.cache import folder, read, write
 from airoas.compiler.kernels import current_mode, running
-from airoas.errors import CompileError
+from airoas.errors import CompileError, ModelError
+from airoas.modelling.introspection import location
 
 LEAST_SECONDS = 0.2
 """Seconds of work; what took less is not stored."""
@@ -36,6 +37,9 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
         return result
     start = time.perf_counter()
     arrays = compute()
+    if any(array.dtype.kind == "f" and np.isnan(array).any() for array in arrays.values()):
+        problem = "gives rewards, or states, that are not finite: no bounds can be found from them"
+        raise ModelError(problem, "return finite numbers; airoas.check(model) says where.", where=location(model, "step"))
     if path and time.perf_counter() - start > LEAST_SECONDS:
         _save(path, arrays)
     return arrays

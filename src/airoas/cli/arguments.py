@@ -81,6 +81,12 @@ def add_full(parser: Any) -> None:
     parser.add_argument("--full", action="store_true", help=remark)
 
 
+def add_timeout(parser: Any) -> None:
+    """--episode-timeout."""
+    remark = "put an episode that takes longer down as failed and go on (default: wait for it)"
+    parser.add_argument("--episode-timeout", type=seconds, metavar="S", help=f"seconds after which to {remark}")
+
+
 def add_budget(parser: Any, required: bool = False) -> None:
     """--seconds or --iterations."""
     budget = parser.add_mutually_exclusive_group(required=required)

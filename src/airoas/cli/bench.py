@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_full, positive
+from airoas.cli.arguments import add_full, add_timeout, positive
 from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
     bench.add_argument("--only", default="", metavar="PART", help="the parts whose name begins so")
     bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
     bench.add_argument("--retry", action="store_true", help="run failed episodes again")
+    add_timeout(bench)
     add_full(bench)
     bench.set_defaults(command=_bench)
 
@@ -49,9 +50,15 @@ def _bench(options: argparse.Namespace) -> int:
     jobs = options.jobs or cores
     if not options.cluster and jobs > cores and any("seconds" in cell.options for cell in spec.cells):
         log.warning("%d jobs share %d cores: searches that are timed get less done", jobs, cores)
+    if options.cluster and options.episode_timeout:
+        raise OptionError("--episode-timeout is for processes of this machine", "leave it out, or leave --cluster out.")
+
+    def runner() -> Runner:
+        return _runner(spec, options.cluster, jobs, options.episode_timeout)
+
     try:
         with watching(spec) as watch:
-            rows = bench(spec, Path(options.out), lambda: _runner(spec, options.cluster, jobs), watch, options.retry, full=options.full)
+            rows = bench(spec, Path(options.out), runner, watch, options.retry, full=options.full)
     except KeyboardInterrupt:
         log.warning("stopped; what is done is in %s, and the same command goes on from there", options.out)
         return 130
@@ -64,11 +71,11 @@ def _bench(options: argparse.Namespace) -> int:
     return 1 if any("error" in rows[key] for cell in spec.cells for key in cell.ids) else 0
 
 
-def _runner(spec: Spec, address: str | None, jobs: int) -> Runner:
+def _runner(spec: Spec, address: str | None, jobs: int, timeout: float | None) -> Runner:
     if address:
         from airoas.experiments.run.cluster import Cluster
 
         return Cluster(address, jobs)
     from airoas.experiments.run.pool import Pool
 
-    return Pool(min(jobs, len(spec.tasks())))
+    return Pool(min(jobs, len(spec.tasks())), timeout)

@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_agent, add_budget, add_full, add_mode, positive, read_settings, whole
+from airoas.cli.arguments import add_agent, add_budget, add_full, add_mode, add_timeout, positive, read_settings, whole
 from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
@@ -31,6 +31,7 @@ def add(commands: Any) -> None:
     add_budget(run)
     run.add_argument("--jobs", type=positive, default=1, metavar="J", help="processes (default 1)")
     run.add_argument("--out", metavar="DIR", help="keep the episodes in this folder; the same command again goes on from there")
+    add_timeout(run)
     add_full(run)
     add_agent(run)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
@@ -55,7 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     rows: dict[str, Row] = {}
 
     def runner() -> Runner:
-        return Inline() if options.jobs == 1 else Pool(min(options.jobs, len(tasks)))
+        timeout = options.episode_timeout  # a process of its own can be ended
+        return Inline() if options.jobs == 1 and timeout is None else Pool(min(options.jobs, len(tasks)), timeout)
 
     with watching(spec) as watch:
         if options.out:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airoas.cli.arguments import add_agent, add_budget, positive, read_settings
+from airoas.cli.arguments import add_agent, add_budget, add_timeout, positive, read_settings
 from airoas.cli.progress import EVERY, watching
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ def add(commands: Any) -> None:
     tune.add_argument("--episodes", type=positive, default=50, metavar="N", help="episodes of a trial (default 50)")
     tune.add_argument("--final", type=positive, default=200, metavar="N", help="episodes on fresh seeds (default 200)")
     tune.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
+    add_timeout(tune)
     add_agent(tune)
     tune.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option that stays as it is")
     tune.add_argument("--sampler", choices=("tpe", "random"), default="tpe", help="Optuna's sampler (default tpe)")
@@ -60,13 +61,13 @@ def _tune(options: argparse.Namespace) -> int:
     folder = Path(options.out)
     try:
         with _trial_progress(options) as watch_trial:
-            winner = tune(tuning, options.trials, folder, lambda: Pool(jobs), watch_trial)
+            winner = tune(tuning, options.trials, folder, lambda: Pool(jobs, options.episode_timeout), watch_trial)
         chosen = {name: value for name, value in winner.options.items() if name not in fixed}
         print(f"best of {options.trials} trials: {' '.join(f'--set {name}={value}' for name, value in chosen.items())}")
         print(f"its mean on the seeds that chose it is {winner.value:.3f}, which is too high; on fresh seeds:")
         spec = tuning.spec({"tuned": winner.options, "default": fixed}, FRESH, options.final)
         with watching(spec) as watch:
-            rows = bench(spec, folder / f"winner-{winner.number}", lambda: Pool(jobs), watch)
+            rows = bench(spec, folder / f"winner-{winner.number}", lambda: Pool(jobs, options.episode_timeout), watch)
     except KeyboardInterrupt:
         log.warning("stopped; the search is in %s, and the same command goes on from there", folder)
         return 130

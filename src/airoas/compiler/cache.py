@@ -36,7 +36,7 @@ _DIGEST = 32
 
 
 _VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
-_COMPILER = "fingerprint coercion arrays array_types array_makers cache inline specialise native kernels"
+_COMPILER = "fingerprint coercion arrays array_types array_makers cache clock inline specialise native kernels"
 _SOURCES = ("../rng", *_COMPILER.split())
 _MACHINERY = hashlib.sha256(b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
@@ -58,11 +58,9 @@ def folder() -> Path | None:
         path = path.expanduser()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.stat()
-        posix = os.name == "posix"  # elsewhere these say nothing
-        if posix and status.st_uid != os.getuid():
-            reason = "it belongs to another user"
-        elif posix and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            reason = "others may write to it"
+        reason = _distrusted(status)
+        if reason:
+            pass
         elif os.access(path, os.R_OK | os.W_OK | os.X_OK):
             return path
         else:
@@ -73,6 +71,15 @@ def folder() -> Path | None:
         reason = str(error)
     _say_once(f"no compilation cache at {path} ({reason}): kernels compile anew in each process. Set {VARIABLE} to a folder of yours.")
     return None
+
+
+def _distrusted(status: os.stat_result) -> str:
+    """Why nothing that a file or folder holds is loaded, for a kernel is code; nothing where it may be."""
+    if os.name != "posix":  # elsewhere owner and mode say nothing
+        return ""
+    if status.st_uid not in (os.getuid(), 0):
+        return "it belongs to another user"
+    return "others may write to it" if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def spelled(kind: Any) -> str:
@@ -139,9 +146,14 @@ def _load(path: Path, target: Any) -> CompileResult | None:
 
 
 def read(path: Path) -> bytes | None:
-    """What was stored; None where there is nothing, or it is damaged and therefore removed."""
+    """What was stored; None where there is nothing, or it is damaged and therefore removed, or it is not ours."""
     try:
-        raw = path.read_bytes()
+        with open(path, "rb") as file:
+            reason = _distrusted(os.fstat(file.fileno()))
+            if reason:
+                _say_once(f"{path} is not loaded ({reason}): what it holds is made anew. Delete it.")
+                return None
+            raw = file.read()
         if hashlib.sha256(raw[_DIGEST:]).digest() != raw[:_DIGEST]:
             path.unlink()
             return None

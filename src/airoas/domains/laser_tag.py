@@ -151,6 +151,9 @@ class LaserTag(NamedTuple):
     def cell(self: Any, s: State) -> int:
         return int(self.bins[s.opponent])
 
+    def limits(self) -> dict[str, tuple[int, int]]:
+        return {"observation": (-1, WIDTH - 1)}
+
     def describe(self: Any) -> tuple[int, int, str]:
         """Differs: the paper prints 4830 states, 69 robot cells by 69 opponent cells and "tagged"."""
         return self.n_cells * self.n_cells + 1, 5, "~1.5e6"

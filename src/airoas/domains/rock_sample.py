@@ -232,6 +232,10 @@ class RockSample(NamedTuple):
             states, logs = states[first], joined
         return states, logs - logs.max() - math.log(np.exp(logs - logs.max()).sum())
 
+    def limits(self: Any) -> dict[str, Any]:
+        last = self.size - 1
+        return {"state": ((0, 0, 0, 0), (last, last, (1 << self.n_rocks) - 1, 1)), "observation": (BAD, NONE)}
+
     def describe(self) -> tuple[int, int, int]:
         return self.size * self.size << len(self.rocks), 5 + len(self.rocks), 3
 

@@ -54,6 +54,9 @@ class Tag(NamedTuple):
     def cell(self, s: State) -> int:
         return s.opponent
 
+    def limits(self) -> dict[str, tuple[int, int]]:
+        return {"observation": (0, SAME)}
+
     def describe(self) -> tuple[int, int, int]:
         """Differs: the paper prints 870 states, 29 robot cells by 29 opponent cells and "tagged"."""
         return len(CELLS) * len(CELLS) + 1, 5, len(CELLS) + 1

@@ -86,6 +86,9 @@ class Tiger(NamedTuple):
     def exact_initial(self) -> tuple[np.ndarray, np.ndarray]:
         return np.array([[float(LEFT)], [float(RIGHT)]]), np.array([0.5, 0.5])
 
+    def limits(self) -> dict[str, tuple[int, int]]:
+        return {"observation": (LEFT, RIGHT)}
+
     def describe(self) -> tuple[int, int, int]:
         return 2, 3, 2
 

@@ -14,7 +14,11 @@ from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
+from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.checked_call import guard
+from airoas.modelling.gate import gate_of
+from airoas.modelling.introspection import location
+from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
 
@@ -46,9 +50,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         """`max_steps`: steps until the episode is truncated (default: the model's own). `action_bounds`: the lowest and the
         highest continuous action, numbers or one for each component."""
         self.model: Any = _checked(model)
-        self.max_steps = model.max_steps if max_steps is None else max_steps
-        if self.max_steps < 1:
-            raise OptionError(f"max_steps is {self.max_steps}", "allow at least 1 step.")
+        self.max_steps = whole("max_steps", model.max_steps if max_steps is None else max_steps, 1)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, or leave it out.")
         self.render_mode = render_mode
@@ -75,13 +77,12 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if self._time is None:
             raise OptionError("there is no episode to take a step in", "call reset() first, and again after an episode's end.")
-        discrete = self.model.shapes.action is None
-        row = self.model.row("action", int(action) if discrete else tuple(np.asarray(action, np.float64).tolist()))
+        row = self._row(action)
         world = stream(self._episode_seed, "world", self._time)
         reward, terminated = _advance(self.model, self._states, self._observations, row, world)
-        if not np.isfinite(reward):
-            where = f"{type(self.model).__name__}.step"
-            raise ModelError(f"gave the reward {reward} at step {self._time}", "return finite rewards.", where=where)
+        if not abs(reward) <= MOST_REWARD:
+            remedy = f"return finite rewards of at most {MOST_REWARD:g} in size."
+            raise ModelError(f"gave the reward {reward} at step {self._time}", remedy, where=location(self.model, "step"))
         self._time += 1
         truncated = not terminated and self._time >= self.max_steps
         if terminated:
@@ -89,6 +90,17 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         if terminated or truncated:
             self._time = None
         return self._observations[0].copy(), float(reward), bool(terminated), truncated, self._info()
+
+    def _row(self, action: Any) -> np.ndarray:
+        """An action of the space as kernels take it."""
+        space = self.action_space
+        if not isinstance(space, gymnasium.spaces.Box):
+            one = isinstance(action, np.ndarray) and action.size == 1
+            return np.asarray(self.model.row("action", action.reshape(())[()] if one else action))
+        row: np.ndarray = self.model.row("action", gate_of(self.model, "action").value(action))
+        if not ((row >= space.low) & (row <= space.high)).all():
+            raise OptionError(f"the action {action} is outside the action space", f"keep within {space.low} and {space.high}.")
+        return row
 
     def render(self) -> str | None:
         """The true state as text where `render_mode` is "ansi"."""
@@ -133,7 +145,7 @@ class Policy:
         """Take in what was observed after the action before, and choose the next: an index, or an array [k]."""
         agent = self.agent
         if self.decision is not None:
-            agent.observe(agent.model.from_row("observation", np.asarray(observation)))
+            agent.observe(gate_of(agent.model, "observation").value(observation))
             if agent.recovery:
                 warnings.warn(agent.recovery, ParticleDeprivationWarning, stacklevel=2)
         self.decision = agent.act()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airoas.errors import OptionError
+from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
@@ -115,6 +116,10 @@ class Tabular(NamedTuple):
         possible = np.flatnonzero(self.start)
         return possible[:, None].astype(np.float64), self.start[possible]
 
+    def limits(self) -> dict[str, tuple[int, int]]:
+        states, _, observations = self.observations.shape
+        return {"state": (0, states - 1), "observation": (0, observations - 1)}
+
     def describe(self) -> tuple[int, int, int]:
         states, actions, observations = self.observations.shape
         return states, actions, observations
@@ -195,8 +200,8 @@ def _check(model: Tabular) -> None:
         raise OptionError("Tabular(first=...) leaves an action without a successor", "give every state and action at least one.")
     if model.successors.min() < 0 or model.successors.max() >= states:
         raise OptionError("Tabular(successors=...) names a state that is not there", f"use 0 .. {states - 1}.")
-    if not np.isfinite(model.rewards).all():
-        raise OptionError("Tabular(rewards=...) is not finite", "give finite rewards.")
+    if not (np.abs(model.rewards) <= MOST_REWARD).all():
+        raise OptionError("Tabular(rewards=...) is not finite, or too large", f"give finite rewards of at most {MOST_REWARD:g} in size.")
     sums = np.add.reduceat(model.probabilities, model.first[:-1])
     tables = (("start", model.start, model.start.sum()), ("probabilities", model.probabilities, sums))
     for name, p, total in (*tables, ("observations", model.observations, model.observations.sum(axis=-1))):

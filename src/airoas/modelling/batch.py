@@ -16,6 +16,9 @@ import numpy as np
 from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
 from airoas.rng import new_stream
 
+MOST_REWARD = 1e20
+"""Of a step, in size: no sum of discounted rewards overflows, and no value comes near what stands for an illegal action."""
+
 
 @kernel
 def initial(model: Any, states: Any, alive: Any, seed: int) -> None:

@@ -15,6 +15,7 @@ from airoas.compiler.coercion import NUMBERS
 from airoas.compiler.native import Handle, Native
 from airoas.errors import ModelError, OptionError, suggest
 from airoas.modelling.compiled import ROWS, as_written, native_class
+from airoas.modelling.gate import gate_of
 from airoas.modelling.interface import FINITE, HOOKS
 from airoas.modelling.introspection import location, structure_problems, written_in
 from airoas.modelling.layout import Shape, Shapes, is_number
@@ -70,20 +71,8 @@ class Model(Native):
         return _once(self, "_shapes", lambda: _find_shapes(self))
 
     def row(self, what: str, value: Any) -> np.ndarray:
-        """A state, observation or action as the one row of an array [1, size], which is how kernels receive it."""
-        shape: Shape | None = getattr(self.shapes, what)
-        problem = f"{value!r} is no {what} of {type(self).__name__}"
-        if shape is not None:
-            try:
-                return np.array([shape.to_row(value)])
-            except ModelError as error:
-                raise OptionError(f"{problem}: {error.problem}", f"give {shape}.") from None
-        items = value if isinstance(value, tuple) else (value,)
-        if len(items) != 1 or not is_number(items[0]):
-            raise OptionError(problem, f"give an action index 0 .. {self.n_actions - 1}.")
-        if not 0 <= items[0] < self.n_actions:
-            raise OptionError(f"there is no action {value!r}", f"use an index 0 .. {self.n_actions - 1} of {', '.join(self.action_names)}.")
-        return np.array([items], dtype=np.float64)
+        """A state, observation or action as the one row of an array [1, size], as kernels take it; refused where it is none."""
+        return gate_of(self, what).row(value)
 
     def from_row(self, what: str, row: np.ndarray) -> Any:
         """The tuple (or action index) that a row of numbers stands for."""

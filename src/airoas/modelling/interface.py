@@ -64,6 +64,13 @@ HOOKS = {
             "the exact posterior (default: none)",
             compiled=False,
         ),
+        Hook(
+            "limits",
+            (),
+            "limits",
+            "{'state': (low, high), 'observation': (low, high)}: the least and the largest value of each number (default: not known)",
+            compiled=False,
+        ),
         Hook("describe", (), "sizes", "the sizes of S, A and O, a number or 'continuous' each", compiled=False),
         Hook(
             "draw",

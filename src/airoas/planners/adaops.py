@@ -64,6 +64,8 @@ class AdaOPS(BoundedPlanner):
         if not 1 <= self.min_particles <= self.max_particles:
             problem = f"min_particles is {self.min_particles} and max_particles {self.max_particles}"
             raise OptionError(problem, "use 1 <= min_particles <= max_particles; 30 and 1000 are the defaults.")
+        if math.isnan(self.delta):
+            raise OptionError("delta is nan", "use 0 to 2, or a negative number for no sharing; 0.1 is the default.")
         if not self.target_inefficiency >= 1.0:
             raise OptionError(f"target_inefficiency is {self.target_inefficiency}", "choose it at 1 or above; 2 is the default.")
 
@@ -248,7 +250,9 @@ run = search_by(trial)
 def plan(tree: Tree, search: GridSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    open_node(tree, search.search, 0)  # bounds to answer by where there is no time to branch
+    status = open_node(tree, search.search, 0)  # bounds to answer by where there is no time to branch
+    if status != OK:
+        return int(status)
     refresh_bounds(tree, 0)
     status = branch_all(tree, search, 0)
     return int(run(tree, search)) if status == OK else int(status)

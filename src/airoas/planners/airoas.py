@@ -124,6 +124,8 @@ class AIROAS(BoundedPlanner):
             raise OptionError(f"target_inefficiency is {self.target_inefficiency}", "choose it above 1; 5 is the default.")
         if self.observations is not None and self.observations < 1:
             raise OptionError(f"observations is {self.observations}", "use at least 1, or None for one to a particle.")
+        if math.isnan(self.delta):
+            raise OptionError("delta is nan", "use 0 to 2, or a negative number for no sharing; 0.5 is the default.")
         if self.moves < 0:
             raise OptionError(f"moves is {self.moves}", "use 0 or more sweeps.")
         if self.policy not in POLICIES:
@@ -426,6 +428,8 @@ run = search_by(trial)
 def plan(tree: Tree, search: AnnealedSearch) -> int:
     """The search; why it ended."""
     search.search.seed = search.seed
-    open_node(tree, search.search, 0)
+    status = open_node(tree, search.search, 0)
+    if status != OK:
+        return int(status)
     refresh_bounds(tree, 0)
     return int(run(tree, search))

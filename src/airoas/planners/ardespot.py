@@ -23,6 +23,7 @@ from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_b
 from airoas.planners.bounded.search import CHUNK, Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
+    BAD_REWARD,
     DEADLINE,
     MEMORY,
     NO_ACTION,
@@ -32,6 +33,7 @@ from airoas.planners.bounded.tree import (
     add_node,
     best_action,
     has_capacity,
+    is_bad,
     is_late,
     must_end,
     record_crossing,
@@ -253,6 +255,8 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     groups, total = simulate_scenarios(tree, search, ba)
     if groups < 0:
         return DEADLINE
+    if is_bad(tree, b, int(tree.actions[ba, 0]), total / size):
+        return BAD_REWARD
     first, row = tree.n_nodes, tree.n_rows
     for g in range(groups):
         c = add_node(tree, ba, tree.depth[b] + 1, search.counts[g] / size, 0.0, 0.0)

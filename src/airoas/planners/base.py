@@ -8,14 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from airoas.belief.particles import Particles
+from airoas.belief.particles import Particles, admit
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.batch import batch
+from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.decorator import live_initial
+from airoas.modelling.gate import check_discount, check_stream
+from airoas.modelling.introspection import location
+from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
 
-MEMORY = 2_000_000_000
+MEMORY = 1_000_000_000
 """Bytes that a search tree may take by default."""
 
 
@@ -87,8 +90,10 @@ class Planner(Protocol):
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision: ...
 
 
-def check_budget(seconds: float | None, iterations: int | None, memory: int) -> None:
-    """Refuse a budget that says nothing, or two things."""
+def check_options(planner: Any) -> None:
+    """Refuse options of another type, and a budget that says nothing, or two things."""
+    check_types(planner)
+    seconds, iterations, memory = planner.seconds, planner.iterations, planner.memory
     if (seconds is None) == (iterations is None):
         problem = "no budget is given" if seconds is None else "both seconds and iterations are given"
         raise OptionError(problem, "give one of them: seconds=0.1 or iterations=1000.")
@@ -97,15 +102,15 @@ def check_budget(seconds: float | None, iterations: int | None, memory: int) -> 
     if iterations is not None and iterations < 1:
         raise OptionError(f"iterations is {iterations}", "allow at least 1.")
     if memory < 1_000_000:
-        raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 2_000_000_000.")
+        raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 1_000_000_000.")
 
 
-def live_particles(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow."""
-    width = model.shapes.state.size
-    if belief.states.shape[1] != width:
-        remedy = "make it with Particles.sample(model, n, rng)."
-        raise OptionError(f"the belief's states have {belief.states.shape[1]} numbers, not {width}", remedy)
+def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow.
+    What is no belief over the model's states, or no stream, is refused here."""
+    admit(model, belief)
+    check_stream(rng)
+    check_discount(model)
     states, weights, allowed = np.array(belief.states), belief.weights, np.ones(model.n_actions, np.bool_)
     alive = weights > 0.0
     batch(model).inspect(states, alive, allowed)
@@ -117,6 +122,13 @@ def live_particles(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarra
             where=type(model).__name__,
         )
     return states, weights, allowed
+
+
+def refuse_reward(model: Any, state: Any, action: Any, reward: float) -> ModelError:
+    """What to say of a reward that no search can go on with."""
+    name = model.action_names[action] if model.action_names else numbers(action)
+    problem = f"gives the reward {reward:g} for the action {name} in state {state!r}"
+    return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
 def decide_terminal(model: Any, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:

@@ -11,6 +11,7 @@ from typing import Any
 from airoas.belief.particles import Particles, _checked
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError
+from airoas.options import check_types
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.planners.bounded.advice import KEPT, Advisor
 from airoas.policies import learned
@@ -28,6 +29,7 @@ class FittedQ:
     """For learning, in `prepare`; rounds of fixed work, which time only ends."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0.0 <= self.learn_seconds < float("inf"):
             raise OptionError(f"learn_seconds is {self.learn_seconds}", "give seconds, 0 for no learning; 30 is the default.")
 
@@ -49,7 +51,7 @@ class FittedQ:
         advisor = _take(model)
         preparation = time.perf_counter() - begun if is_new else 0.0
         begun += preparation
-        states, weights, allowed = live_particles(model, belief)
+        states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             _waiting[model].append(advisor)
             return decide_terminal(model, allowed, rng, begun, preparation)

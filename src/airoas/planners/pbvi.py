@@ -50,7 +50,7 @@ class PBVI:
         result = _plans[model]
         preparation = time.perf_counter() - begun if is_new else 0.0
         begun += preparation
-        states, weights, allowed = live_particles(model, belief)
+        states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             return decide_terminal(model, allowed, rng, begun, preparation)
         actions, values = np.flatnonzero(allowed), np.zeros(len(result["first"]))

@@ -9,7 +9,7 @@ from typing import Any
 from airoas.compiler.kernels import Kernel, Record
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.root import Root
-from airoas.planners.visits.search import FINE, NO_ACTION, Budget, add_legal_actions, make_budget, search_by, start
+from airoas.planners.visits.search import NO_ACTION, Budget, add_legal_actions, finish, is_late, make_budget, search_by, start
 from airoas.planners.visits.session import VisitPlanner
 from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, make_simulation
 from airoas.planners.visits.tree import (
@@ -17,7 +17,6 @@ from airoas.planners.visits.tree import (
     ROOT,
     VisitTree,
     add_child,
-    backup_path,
     choose_by_ucb,
     find_child,
     make_tree,
@@ -93,13 +92,11 @@ def run_simulation(search: PomcpSearch, root: Root, rng: Any) -> int:
         goes_on = functions.step(simulation, action, tree.n_histories, rng)
         pass_through(tree, depth, history, action, simulation.reward)
         depth += 1
-        if not goes_on:
+        if not goes_on or is_late(simulation, depth):
             break
         history = find_child(tree, action)
         if history == NONE:
             add_child(tree, depth)
             value = functions.estimate(simulation, max_depth - depth, rng)
             break
-    simulation.n_steps += depth
-    backup_path(tree, depth, value, functions.discount)
-    return FINE
+    return finish(tree, simulation, depth, value, functions.discount)

@@ -11,10 +11,20 @@ from airoas.compiler.kernels import Kernel, Record
 from airoas.errors import OptionError
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.root import Root
-from airoas.planners.visits.search import BAD_LIKELIHOOD, FINE, NO_ACTION, Budget, add_legal_actions, make_budget, search_by, start
+from airoas.planners.visits.search import (
+    BAD_LIKELIHOOD,
+    NO_ACTION,
+    Budget,
+    add_legal_actions,
+    finish,
+    is_late,
+    make_budget,
+    search_by,
+    start,
+)
 from airoas.planners.visits.session import VisitPlanner
 from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, bind_log_likelihood, bind_proposal, make_simulation
-from airoas.planners.visits.tree import NONE, ROOT, VisitTree, backup_path, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
+from airoas.planners.visits.tree import NONE, ROOT, VisitTree, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
 from airoas.planners.visits.widening import (
     Widening,
     add_particle,
@@ -193,9 +203,7 @@ def run_simulation(search: PomcpowSearch, root: Root, rng: Any) -> int:
         depth += 1
         if new:
             value = functions.estimate(simulation, max_depth - depth, rng)
-        if new or not goes_on:
+        if new or not goes_on or is_late(simulation, depth):
             break
         history = child
-    simulation.n_steps += depth
-    backup_path(tree, depth, value, functions.discount)
-    return FINE
+    return finish(tree, simulation, depth, value, functions.discount)

@@ -39,7 +39,7 @@ class QMDP:
         bounds = self._bounds(model)
         preparation = time.perf_counter() - begun if is_new else 0.0
         begun += preparation
-        _, weights, allowed = live_particles(model, belief)
+        _, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             return decide_terminal(model, allowed, rng, begun, preparation)
         actions = np.flatnonzero(allowed)

@@ -28,7 +28,7 @@ class Random:
         self.prepare(model)
         begun = time.perf_counter()
         preparation = begun - asked if is_new else 0.0
-        states, weights, allowed = live_particles(model, belief)
+        states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             return decide_terminal(model, allowed, rng, begun, preparation)
         if model.n_actions == 0:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from airoas.errors import OptionError
+
 Layout = tuple[tuple[str, "str | np.dtype[Any]", tuple[int, ...]], ...]
 """(name, numpy's type of an element, shape) of each column."""
 
@@ -32,7 +34,7 @@ class Block:
         try:
             space = waiting.pop()
         except IndexError:
-            space = mmap.mmap(-1, max(sum(sizes), mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+            space = _reserved(max(sum(sizes), mmap.PAGESIZE))
         self.arrays: dict[str, np.ndarray] = {}
         start = 0
         for (name, kind, shape), size in zip(layout, sizes, strict=True):
@@ -40,25 +42,30 @@ class Block:
             self.arrays[name] = array.view(np.recarray) if array.dtype.names else array
             start += size
         self.used = np.zeros(1, np.int64)
-        """[1] bytes in use, as told by the owner: a block that held much gives its pages back."""
+        """[1] bytes in use, as told by the owner."""
         self._space = space
-        weakref.finalize(self, _give_back, layout, space, self.used)
+        weakref.finalize(self, _give_back, layout, space)
 
-    def trim(self) -> None:
-        """Give back the pages, and what they hold, where much is in use."""
-        _trim(self._space, self.used)
+    def rest(self, alone: bool) -> None:
+        """Give back the pages, and what they hold, unless it is `alone` among those that wait to be used again, and small."""
+        if not alone or self.used[0] > _RESIDENT:
+            self._space.madvise(mmap.MADV_DONTNEED)
 
 
-def _give_back(layout: Layout, space: mmap.mmap, used: np.ndarray) -> None:
+def _reserved(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+    except (OSError, OverflowError, ValueError) as error:
+        problem = f"the system gives no {size / 1e9:.3g} GB of address space for a search tree ({error})"
+        raise OptionError(problem, "give the planner a smaller `memory`, or raise the limit (`ulimit -v`).") from None
+
+
+def _give_back(layout: Layout, space: mmap.mmap) -> None:
+    """The pages go back to the system, the address space waits for the next block of this layout."""
     waiting = _free[layout]
     if len(waiting) < _KEPT:
-        _trim(space, used)
-        waiting.append(space)
-
-
-def _trim(space: mmap.mmap, used: np.ndarray) -> None:
-    if used[0] > _RESIDENT:
         space.madvise(mmap.MADV_DONTNEED)
+        waiting.append(space)
 
 
 def _aligned(size: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from airoas.belief.filters.interface import Updated, as_particles
-from airoas.belief.particles import Particles
+from airoas.belief.particles import Particles, admit
 from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.batch import batch
@@ -38,7 +38,7 @@ class ExactFilter:
         return Particles.exact(model)
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
-        before = as_particles(belief, _MOST_STATES, rng)
+        before = admit(model, as_particles(belief, _MOST_STATES, rng))
         if model.has("exact_update"):
             return Updated(_by_model(model, before, action, observation))
         if not model.is_finite:
@@ -53,8 +53,11 @@ def can_update(model: Any) -> bool:
 
 
 def _by_model(model: Any, belief: Particles, action: Any, observation: Any) -> Particles:
+    action, observation = (
+        model.from_row(what, model.row(what, value)[0]) for what, value in (("action", action), ("observation", observation))
+    )
     states, log_weights = model.exact_update(belief.states, belief.log_weights, action, observation)
-    posterior = Particles(states, log_weights=log_weights)
+    posterior = admit(model, Particles(states, log_weights=log_weights))
     possible = posterior.log_weights > -np.inf
     going_on = possible.copy()
     batch(model).inspect(np.array(posterior.states), going_on, np.zeros(0, np.bool_))
@@ -62,7 +65,7 @@ def _by_model(model: Any, belief: Particles, action: Any, observation: Any) -> P
         raise BeliefError(*_EXCUSES[_ENDED])
     if (going_on == possible).all():
         return posterior
-    return Particles(posterior.states, log_weights=np.where(going_on, posterior.log_weights, -np.inf))
+    return Particles(posterior.states, log_weights=np.where(going_on, posterior.log_weights, -np.inf))._of(model)
 
 
 def _by_enumeration(model: Any, belief: Particles, action: Any, observation: Any) -> Updated:
@@ -75,7 +78,7 @@ def _by_enumeration(model: Any, belief: Particles, action: Any, observation: Any
     if count == 0:
         remedy = "check obs_logpdf and successor with airoas.check(model), or start from Particles.exact(model)."
         raise BeliefError(f"no state explains observation {observation!r} after action {action!r}", remedy)
-    return Updated(Particles(states[:count], mass[:count]), math.log(mass[:count].sum()))
+    return Updated(Particles(states[:count], mass[:count])._of(model), math.log(mass[:count].sum()))
 
 
 @kernel

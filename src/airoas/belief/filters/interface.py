@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
+from airoas.errors import OptionError
 from airoas.rng import Rng
 
 
@@ -54,7 +55,10 @@ def as_particles(belief: Any, n: int, rng: Rng) -> Particles:
         return belief
     if hasattr(belief, "states") and hasattr(belief, "log_weights"):
         return Particles(belief.states, log_weights=belief.log_weights)
-    drawn: Particles = belief.particles(n, rng)
+    drawn = belief.particles(n, rng) if hasattr(belief, "particles") else None
+    if not isinstance(drawn, Particles):
+        remedy = "give airoas.Particles, or an object whose particles(n, rng) gives them."
+        raise OptionError(f"{type(belief).__name__} is no belief", remedy)
     return drawn
 
 

@@ -10,7 +10,8 @@ from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.anneal import anneal
 from airoas.belief.tempering.result import Annealed
-from airoas.errors import OptionError, ParticleDeprivationError
+from airoas.errors import ParticleDeprivationError
+from airoas.options import check_types, whole
 from airoas.rng import Rng
 
 _MOST_UNEVEN = 2.0
@@ -27,8 +28,8 @@ class BootstrapFilter:
     name: ClassVar[str] = "bootstrap"
 
     def __post_init__(self) -> None:
-        if self.particles < 1:
-            raise OptionError(f"particles is {self.particles}", "use at least 1.")
+        check_types(self)
+        whole("particles", self.particles, 1)
 
     def start(self, model: Any, rng: Rng) -> Particles:
         return Particles.sample(model, self.particles, rng)

@@ -36,7 +36,7 @@ def recover(model: Any, error: ParticleDeprivationError, update: Callable[[Parti
         states, log_weights = consistent_states(model, error.action, error.observation)
         if log_weights.max() > -np.inf:
             told = f"{error.problem}; the belief restarts from all states that explain it. Use more particles, or filter='exact'."
-            return Updated(Particles(states, log_weights=log_weights).draw(len(belief), rng), -np.inf, told)
+            return Updated(Particles(states, log_weights=log_weights)._of(model).draw(len(belief), rng), -np.inf, told)
     raise error
 
 

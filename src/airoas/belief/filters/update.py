@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -32,7 +33,12 @@ def make_filter(filter: str | Filter, model: Any, particles: int = 10_000) -> Fi
         raise OptionError(f"there is no filter {filter!r}", f"use {', '.join(NAMES)}, or an object with start and update.")
     if filter == "exact" or (filter == "auto" and can_update(model)):
         return ExactFilter()
-    return _PARTICLE.get(filter, AdaptiveFilter)(particles)
+    return _particle_filter(filter, particles)
+
+
+@functools.lru_cache(64, typed=True)
+def _particle_filter(name: str, particles: int) -> Filter:
+    return _PARTICLE.get(name, AdaptiveFilter)(particles)
 
 
 def update(model: Any, belief: Any, action: Any, observation: Any, rng: Rng, method: str | Filter = "bootstrap") -> Any:

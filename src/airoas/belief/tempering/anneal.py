@@ -14,20 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import Particles, _checked, admit
 from airoas.belief.tempering.functions import count_draws
 from airoas.belief.tempering.literal import anneal_literal
-from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP, MOVES
+from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
 from airoas.belief.tempering.system import System
-from airoas.belief.tempering.temper import DEPRIVED, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.belief.tempering.temper import DEPRIVED, LATE, PLAIN, Tempering, in_use, make_tempering, temper
+from airoas.compiler.interrupt import listen
 from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
+from airoas.modelling.gate import check_stream
 from airoas.modelling.introspection import location
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
+_LONG = 5000  # particles times sweeps, from which on Ctrl-C is listened for; less is over at once
 _KINDS, _MOST_KEPT = 8, 20_000
 """How many kinds of temperings of a model wait to be used again, and of how many particles: more take much memory, and little of
 the time that is spent on them to make."""
@@ -67,10 +70,8 @@ def anneal(
     literal_weights, literal_constant: choices that the printed algorithm leaves open; see `airoas.belief.tempering.literal`.
     """
     _check_options(mode, target_inefficiency, schedule, moves, resample, until, scale)
-    width = _checked(model).shapes.state.size
-    if belief.states.shape[1] != width:
-        problem = f"the belief's states have {belief.states.shape[1]} numbers, those of {type(model).__name__} {width}"
-        raise OptionError(problem, "make it with Particles.sample(model, n, rng).")
+    admit(_checked(model), belief)
+    check_stream(rng)
     if mode == "literal":
         return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
@@ -94,15 +95,21 @@ def anneal(
         work.first.log_weights[:] = belief.log_weights
         work.actions[:] = actions
         work.observations[:] = observations
+        if len(belief) * moves > _LONG:
+            listen()
         status = int(temper(work, rng.bits(62)))
+        if status == LATE:  # there is no other deadline
+            raise KeyboardInterrupt
         if status == BAD_LIKELIHOOD:
             problem = f"is nan or +inf for observation {observation!r}"
             raise ModelError(problem, "return a finite log density, or -inf.", where=location(model, "obs_logpdf"))
+        if status == BAD_STATE:
+            raise _bad_state(model, work.first, action)
         if status == BAD_STEP:
             raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=location(model, "step_logpdf"))
         if status == DEPRIVED:
             raise ParticleDeprivationError(belief, action, observation, _reason(model, in_use(work)))
-        return _plain_result(work) if status == PLAIN else _result(work)
+        return _plain_result(model, work) if status == PLAIN else _result(model, work)
     finally:
         waiting.give(kind, work)
 
@@ -160,19 +167,26 @@ def _reason(model: Any, system: System) -> str:
     return "observation" if going_on else "ended"
 
 
-def _plain_result(work: Tempering) -> Annealed:
+def _bad_state(model: Any, system: System, action: Any) -> ModelError:
+    """What to say of a step that led to a state which is not finite."""
+    i = int(np.flatnonzero(system.alive & ~np.isfinite(system.states).all(axis=1))[0])
+    problem = f"leads from state {model.from_row('state', system.ancestors[i])!r} by action {action!r} to one that is not finite"
+    return ModelError(problem, "keep states finite.", where=location(model, "step"))
+
+
+def _plain_result(model: Any, work: Tempering) -> Annealed:
     """What came of a tempering that had nothing to do."""
     system, ratio = work.first, work.before
-    belief = Particles._own(system.states.copy(), system.log_weights.copy())
+    belief = Particles._own(system.states.copy(), system.log_weights.copy(), model)
     return Annealed(belief, work.log_evidence, np.array([0.0, 1.0]), np.empty(0), (ratio, ratio), "", 1)
 
 
-def _result(work: Tempering) -> Annealed:
+def _result(model: Any, work: Tempering) -> Annealed:
     """What came of a tempering."""
     system, stages = in_use(work), work.stage
     betas = work.betas[: stages + 1].copy()
     return Annealed(
-        belief=Particles._own(system.states.copy(), system.log_weights.copy()),
+        belief=Particles._own(system.states.copy(), system.log_weights.copy(), model),
         log_evidence=work.log_evidence,
         betas=betas if betas[-1] == 1.0 else np.append(betas, 1.0),
         acceptance=work.acceptance[:stages].copy(),

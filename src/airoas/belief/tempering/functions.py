@@ -24,6 +24,14 @@ def is_no_density(log_value: float) -> bool:
     return not log_value < math.inf
 
 
+def is_finite(rows: Any, i: int) -> bool:
+    """Whether all numbers of row i are."""
+    for k in range(rows.shape[1]):  # noqa: SIM110
+        if not abs(rows[i, k]) < math.inf:
+            return False
+    return True
+
+
 @kernel
 def replay(
     model: Any,
@@ -36,7 +44,10 @@ def replay(
     states: Any,
     log_likelihoods: Any,
 ) -> int:
-    """Step every live ancestor with the draws on its record, those that are missing drawn anew, and weigh the observation."""
+    """Step every live ancestor with the draws on its record, those that are missing drawn anew, and weigh the observation.
+
+    A state that is not finite has likelihood 0: an ancestor far out may be one from which a step overflows.
+    """
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     own = new_stream()
@@ -52,7 +63,7 @@ def replay(
                 if not model.is_terminal(s):
                     value = model.obs_logpdf(o, s, a)
                     if is_no_density(value):
-                        bad += 1
+                        bad += int(is_finite(states, i))
                     else:
                         log_likelihoods[i] = value
     return bad

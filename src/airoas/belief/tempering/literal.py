@@ -62,7 +62,7 @@ def anneal_literal(
         reason = "over" if not going_on else "observation" if alive.any() else "ended"
         raise ParticleDeprivationError(belief, action, observation, reason)
     return Annealed(
-        belief=Particles(work.states, log_weights=work.logs),
+        belief=Particles(work.states, log_weights=work.logs)._of(model),
         log_evidence=work.log_evidence,
         betas=work.betas[: work.stages + 1],
         acceptance=work.acceptance[: max(0, work.stages - 1)],

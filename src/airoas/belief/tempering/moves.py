@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from airoas.belief.tempering.functions import ACCEPTED
+from airoas.belief.tempering.functions import ACCEPTED, is_finite
 from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM
 from airoas.belief.tempering.system import Proposals, System, add_normals, copy_particle, is_within, kernel_log_density
 from airoas.compiler.specialise import noinline
@@ -22,7 +22,7 @@ MOVES = ("move", "gibbs", "mutate", "ancestors", "walk", "resimulate")
 Crank-Nicolson: Cotter et al., 2013); a random walk of the state; a fresh simulated step."""
 OWN, GIBBS, MUTATE, ANCESTORS, WALK, RESIMULATE = range(6)
 
-OK, BAD_LIKELIHOOD, BAD_STEP = 0, 1, 2
+OK, BAD_LIKELIHOOD, BAD_STEP, BAD_STATE = range(4)
 
 
 @noinline
@@ -160,7 +160,7 @@ def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: i
 
 def replay_proposals(work: Any, system: System, idle: System, beta: float, seed: int) -> bool:
     """Run the simulator on proposed ancestors and records and add the gain in likelihood to their log ratios; whether all were
-    densities."""
+    densities. A proposal from which a step overflows is not accepted."""
     for i in range(len(idle.log_weights)):
         idle.alive[i] = idle.log_weights[i] > -math.inf and system.log_likelihoods[i] > -math.inf
     bad = work.replay(
@@ -168,7 +168,7 @@ def replay_proposals(work: Any, system: System, idle: System, beta: float, seed:
         *(seed, idle.states, idle.log_likelihoods),
     )
     for i in range(len(idle.log_weights)):
-        if idle.alive[i]:
+        if idle.alive[i] and is_finite(idle.states, i):
             idle.log_weights[i] += beta * (idle.log_likelihoods[i] - system.log_likelihoods[i])
         else:
             idle.log_weights[i] = -math.inf

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.belief.tempering.functions import bind_functions, is_no_density
-from airoas.belief.tempering.moves import ANCESTORS, BAD_LIKELIHOOD, BAD_STEP, MOVES, OK, sweep
+from airoas.belief.tempering.functions import bind_functions, is_finite, is_no_density
+from airoas.belief.tempering.moves import ANCESTORS, BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES, OK, sweep
 from airoas.belief.tempering.noise_record import size
 from airoas.belief.tempering.schedule import reweigh, solve_increment, take_step
 from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariance, fit_noise, smooth
@@ -225,20 +225,26 @@ def next_seed(work: Tempering, seed: int) -> int:
 
 @noinline
 def predict(work: Tempering, seed: int) -> int:
-    """One step of every ancestor, its draws on record where the move needs them, and the likelihood of the observation."""
+    """One step of every ancestor, its draws on record where the move needs them, and the likelihood of the observation: 0 in a state
+    that is not finite."""
     system = in_use(work)
     n = len(work.chosen)
     work.evaluations += 1.0
     if work.move == ANCESTORS:
         rows = system.ancestors, system.alive, system.records, work.actions, work.observations
-        return OK if work.replay(*rows, seed, system.states, system.log_likelihoods) == 0 else BAD_LIKELIHOOD
+        status = OK if work.replay(*rows, seed, system.states, system.log_likelihoods) == 0 else BAD_LIKELIHOOD
+        for i in range(n):
+            if not is_finite(system.states, i):
+                system.log_likelihoods[i] = -math.inf
+        return status
     arrived = idle_one(work).alive
     work.step(system.ancestors, system.alive, work.actions, seed, work.numbers, system.states, work.rewards, arrived)
     work.log_likelihoods(system.states, arrived, work.observations, work.actions, work.row)
     bad = 0
     for i in range(n):
-        bad += int(is_no_density(work.row[0, i]))
-        system.log_likelihoods[i] = work.row[0, i]
+        finite = is_finite(system.states, i)
+        bad += int(finite and is_no_density(work.row[0, i]))
+        system.log_likelihoods[i] = work.row[0, i] if finite else -math.inf
     return OK if bad == 0 else BAD_LIKELIHOOD
 
 
@@ -257,6 +263,9 @@ def temper(work: Tempering, seed: int) -> int:
             for k in range(system.states.shape[1]):
                 system.states[i, k] = system.ancestors[i, k]
     status = predict(work, next_seed(work, seed))
+    for i in range(len(system.alive)):
+        if system.alive[i] and not is_finite(system.states, i):
+            return BAD_STATE
     return int(temper_prediction(work, seed)) if status == OK else status
 
 

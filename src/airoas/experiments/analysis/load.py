@@ -9,7 +9,7 @@ from typing import Any
 
 from airoas.errors import OptionError
 from airoas.experiments.rows.store import latest
-from airoas.experiments.rows.types import Row
+from airoas.experiments.rows.types import Row, models_of
 from airoas.experiments.spec.cells import Part, Spec
 from airoas.experiments.spec.reading import of_folder
 
@@ -69,9 +69,8 @@ def _merged(part: Part, other: Part, folder: Path) -> Part:
 def _check_models(spec: Spec, rows: dict[str, Row], other: Spec, more: dict[str, Row], folder: Path) -> None:
     """Refuse to put episodes of different models side by side under one name."""
 
-    def models(spec: Spec, rows: dict[str, Row]) -> dict[tuple[str, int | None], str | None]:
-        known = ((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
-        return {(domain, row["map"]): row["model"] for domain, row in known if "model" in row and "error" not in row}
+    def models(spec: Spec, rows: dict[str, Row]) -> dict[tuple[str, int | None], set[str]]:
+        return models_of((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
 
     ours, theirs = models(spec, rows), models(other, more)
     for domain, number in ours.keys() & theirs.keys():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 
 from airoas.experiments.analysis.table import CellSummary, Difference
@@ -30,11 +31,16 @@ def as_csv(lines: Sequence[CellSummary | Difference]) -> str:
 
 def _markdown(table: TextTable) -> str:
     def line(cells: tuple[str, ...]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        return f"| {' | '.join(_literal(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
     rules = ("---", *["---:"] * (len(table.columns) - 1))
-    notes = [f"\n{note}" for note in table.notes]
-    return "\n".join((f"**{table.title}**", "", line(table.columns), line(rules), *map(line, table.rows), *notes))
+    notes = [f"\n{_literal(note)}" for note in table.notes]
+    return "\n".join((f"**{_literal(table.title)}**", "", line(table.columns), line(rules), *map(line, table.rows), *notes))
+
+
+def _literal(text: str) -> str:
+    """Text that Markdown shows as it stands: no tag, no link, no picture."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text.replace("](", "]\\(").replace("\n", " "))
 
 
 _LATEX = {

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from airoas.errors import StoredDataError
 from airoas.experiments.analysis.control_variate import with_adjusted_returns
 from airoas.experiments.analysis.statistics import holm
 from airoas.experiments.analysis.summary import Summary, paired_difference, summarise
 from airoas.experiments.analysis.weakness import weaknesses
-from airoas.experiments.rows.types import Row
+from airoas.experiments.rows.types import Row, models_of
 from airoas.experiments.spec.cells import Cell, Part, Spec
 from airoas.tables import TextTable
 
@@ -59,6 +60,7 @@ class Difference:
 
 def cell_summaries(spec: Spec, rows: dict[str, Row]) -> list[CellSummary]:
     """The summary of each cell."""
+    _refuse_mixed(spec, rows)
     summaries = []
     for part in spec.parts:
         for cell in part.cells:
@@ -77,12 +79,22 @@ def cell_summaries(spec: Spec, rows: dict[str, Row]) -> list[CellSummary]:
     return summaries
 
 
+def _refuse_mixed(spec: Spec, rows: dict[str, Row]) -> None:
+    """Returns of two models have no common mean."""
+    used = ((cell.domain, rows[key]) for cell in spec.cells for key in cell.ids if key in rows)
+    for (domain, _), models in models_of(used).items():
+        if len(models) > 1:
+            problem = f"the episodes of {domain} are of {len(models)} models: it was changed while they ran"
+            raise StoredDataError(problem, "delete the rows of one of them (`model` has the digest), or run them anew.")
+
+
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
 def differences(spec: Spec, rows: dict[str, Row]) -> list[Difference]:
     """Each comparison that the experiment asks for."""
+    _refuse_mixed(spec, rows)
     compared = []
     for part in spec.parts:
         for first, second in _comparisons(part):

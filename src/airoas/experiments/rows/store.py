@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from airoas.errors import OptionError, StoredDataError
 from airoas.experiments.rows.lines import Lines
@@ -125,7 +126,7 @@ def _read(folder: Path) -> tuple[list[Row], Lines]:
     path, lines = folder / EPISODES, Lines()
     if not path.exists():
         return rows, lines
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
@@ -138,6 +139,13 @@ def _read(folder: Path) -> tuple[list[Row], Lines]:
             if row is not None:
                 rows.append(row)
     return rows, lines
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise StoredDataError(f"{path} cannot be read ({error.strerror})", "mend that, or give another folder.") from None
 
 
 def pack_folder(folder: Path, keep: Iterable[str] = ()) -> int:
@@ -197,6 +205,6 @@ def read_spec(folder: Path) -> str:
     """The text of spec.toml."""
     try:
         return (folder / SPEC).read_text(encoding="utf-8")
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         remedy = "give the folder that `airoas bench` or `airoas run` got as --out."
         raise OptionError(f"{folder} holds no results", remedy) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NotRequired, TypedDict
 
 
@@ -119,6 +120,17 @@ class Row(EpisodeSpec, Outcome, total=False):
 
     version: str
     machine: Machine
+
+
+def models_of(episodes: Iterable[tuple[str, Row]]) -> dict[tuple[str, int | None], set[str]]:
+    """The digests of the models that episodes on some domains were finished with, by domain and map: one each, unless something is
+    wrong."""
+    known: dict[tuple[str, int | None], set[str]] = {}
+    for domain, row in episodes:
+        model = row.get("model")
+        if model is not None and "error" not in row:
+            known.setdefault((domain, row["map"]), set()).add(model)
+    return known
 
 
 def episode_spec(of: EpisodeSpec) -> EpisodeSpec:

@@ -13,7 +13,7 @@ from airoas import __version__
 from airoas.errors import OptionError
 from airoas.experiments.rows.slim import slim
 from airoas.experiments.rows.store import Store
-from airoas.experiments.rows.types import EpisodeSpec, Extra, Row, Task
+from airoas.experiments.rows.types import EpisodeSpec, Extra, Row, Task, models_of
 from airoas.experiments.run.play import find_domain
 from airoas.experiments.run.pool import Runner, run
 from airoas.experiments.spec.cells import Cell, Spec
@@ -46,7 +46,9 @@ def bench(
             log.warning("failed episodes that are run again: %d", again)
         if tasks:
             with contextlib.closing(runner()) as running:
+                known = models_of((row["domain"], row) for row in store.rows.values())
                 for row in run([{**task, **(extra or {})} for task in tasks], running):
+                    _refuse_another(row, known, folder)
                     kept = row.copy()
                     kept.pop("shown", None)
                     if "error" in row:
@@ -54,6 +56,14 @@ def bench(
                     store.append(kept if full else slim(kept))
                     watch(row, store.rows)
         return store.rows
+
+
+def _refuse_another(row: Row, known: dict[tuple[str, int | None], set[str]], folder: Path) -> None:
+    """Stop where a finished episode was of another model than those before it: their returns have no common mean."""
+    for key, models in models_of([(row["domain"], row)]).items():
+        if known.setdefault(key, models) != models:
+            problem = f"{row['domain']} has changed while {folder} was being filled"
+            raise OptionError(problem, "put it back as it was and give the same command, or begin anew with another --out.")
 
 
 def missing(spec: Spec, rows: dict[str, Row], retry: bool = False) -> list[Task]:
@@ -82,6 +92,9 @@ def _agree(spec: Spec, store: Store) -> None:
         if _nature(earlier) != _nature(spec):
             what = f"{store.folder} holds another experiment: {_departure(earlier, spec)}"
             raise OptionError(what, f"{other} Only the number of episodes may grow; `airoas table` takes several folders.")
+        fewer = [now.label for before, now in zip(earlier.cells, spec.cells, strict=True) if not set(before.seeds) <= set(now.seeds)]
+        if fewer:
+            raise OptionError(f"{store.folder} was begun for more episodes of {fewer[0]}", f"{other} The number of episodes may only grow.")
     finished = {key for key, row in store.rows.items() if "model" in row and "error" not in row}
     first = {cell.domain: (key, seed) for cell in spec.cells for key, seed in cell.ids.items() if key in finished}
     for domain, (key, seed) in first.items():

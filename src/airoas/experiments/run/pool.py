@@ -9,6 +9,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -85,12 +86,16 @@ class _Worker:
     task: Task | None = None
     ready: bool = False
     """Whether it has come as far as asking for work."""
+    began: float = 0.0
+    """When it was given its task, or was ready for it."""
 
 
 class Pool:
     """Worker processes. One that dies is replaced, and costs a new run of the one episode that it was at."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, timeout: float | None = None) -> None:
+        """timeout: seconds after which an episode, compilation included, is given up and becomes an error row; None: never."""
+        self._timeout = timeout
         self._workers = [_start() for _ in range(jobs)]
         self._deaths: Counter[str] = Counter()
         self._failed_starts = 0
@@ -100,7 +105,7 @@ class Pool:
 
     def submit(self, task: Task) -> None:
         worker = next(worker for worker in self._workers if worker.task is None)
-        worker.task = task
+        worker.task, worker.began = task, time.monotonic()
         try:
             worker.pipe.send(task)
         except OSError:  # it died with nothing to do
@@ -120,10 +125,21 @@ class Pool:
             if isinstance(result, BaseException):
                 raise result
             if result is None:
-                worker.ready, self._failed_starts = True, 0
+                worker.ready, self._failed_starts, worker.began = True, 0, time.monotonic()
                 continue
             worker.task = None
             rows.append(result)
+        return rows + self._given_up()
+
+    def _given_up(self) -> list[Row]:
+        """The rows of episodes that take too long; whoever is at them is replaced."""
+        rows = []
+        for worker in self._workers:
+            if self._timeout is not None and worker.task and worker.ready and time.monotonic() - worker.began > self._timeout:
+                remedy = "See whether a loop of the model has no end, or allow it more with --episode-timeout."
+                rows.append(failed_row(worker.task, f"it was not over after {self._timeout:g} s. {remedy}"))
+                worker.task = None
+                self._replace(worker)
         return rows
 
     def _count_death(self, worker: _Worker) -> list[Row]:

@@ -52,6 +52,8 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{source} is no TOML: {error}", "mend that line.") from None
+    except RecursionError:
+        raise OptionError(f"{source} is nested too deep", "an experiment has a few levels.") from None
     asked = {key: value for key, value in (("scale", scale), ("only", only)) if value}
     for key in asked:
         if key in table:

@@ -16,12 +16,14 @@ from airoas.planners.bounded.leaves import add_values, clear, own_particles, pla
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
+    BAD_REWARD,
     DEADLINE,
     MEMORY,
     OK,
     Tree,
     add_node,
     has_capacity,
+    is_bad,
     is_enumerated,
     is_late,
     set_action_bounds,
@@ -47,6 +49,8 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
     size, reward = follow(tree, search, ba, seed)
     if size == LATE:
         return DEADLINE
+    if is_bad(tree, b, int(tree.actions[ba, 0]), reward):
+        return BAD_REWARD
     tree.n_successors[ba] = size
     tree.n_rows = begin + size
     states, weights = successors(tree, ba, size)

@@ -14,7 +14,7 @@ from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.planners.bounded.search import CHUNK, Search
-from airoas.planners.bounded.tree import DEADLINE, NO_ACTION, OK, Tree, add_action, is_late, set_actions, set_bounds
+from airoas.planners.bounded.tree import BAD_REWARD, DEADLINE, NO_ACTION, OK, Tree, add_action, is_bad, is_late, set_actions, set_bounds
 from airoas.rng import hash_key
 
 STEPS, OBSERVATIONS, RESAMPLING = -1, -2, -3
@@ -195,6 +195,8 @@ def open_by_steps(tree: Tree, search: Search, b: int) -> int:
                 reward += weights[i] * search.rewards[i]
                 if search.arrived[i]:
                     add_values(sums, weights[i], search.values[i - begin])
+        if is_bad(tree, b, a, reward):
+            return BAD_REWARD
         lower = reward + search.discount * plan_bound(sums, plans)
         add_action(tree, b, search.candidates, a, lower, reward + search.discount * upper_bound(sums, plans))
     set_actions(tree, b, first, tree.n_action_nodes - first)

@@ -17,15 +17,17 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
-from airoas.compiler.kernels import Kernel, current_mode
+from airoas.compiler.interrupt import listen, stop_if_interrupted
+from airoas.compiler.kernels import Kernel, current_mode, interpreted
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.batch import batch
+from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
+from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
@@ -59,7 +61,7 @@ class BoundedPlanner(ABC):
     """Bytes that the tree may take."""
 
     def __post_init__(self) -> None:
-        check_budget(self.seconds, self.iterations, self.memory)
+        check_options(self)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "use at least 1; 90 is the default.")
         if not 0.0 <= self.gap_ratio < 1.0:
@@ -116,6 +118,7 @@ class Session:
         reason = planner.fits(model)
         if reason:
             raise OptionError(reason, "choose a planner that fits.")
+        check_discount(model)
         self.planner, self.model = planner, model
         self.bounds = find_bounds(model, planner.bounds)
         first = planner.advisor(model, self.bounds)
@@ -160,10 +163,11 @@ class Session:
 
     def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
         """The action for a belief."""
+        listen()
         begun = time.perf_counter()
         planner, model = self.planner, self.model
         tree, block, search = held = self._take()
-        states, weights, allowed = live_particles(model, belief)
+        states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
             self._waiting.append(held)
             return decide_terminal(self.model, allowed, rng, begun, preparation)
@@ -179,7 +183,8 @@ class Session:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
         outlook = advisor.assess(states, weights, allowed, search.seed) if advisor is not None else None
         status = int(self.kernel(tree, search))
-        self._refuse(status)
+        stop_if_interrupted()
+        self._refuse(status, tree, search)
         block.used[0] = used_bytes(tree)
         view = planner.view(model, tree)
         weakref.finalize(view, _wait, self._waiting, held)
@@ -195,6 +200,7 @@ class Session:
             notes["tied"] = bool(count > 1 and bounds.min() == bounds.max())
         if advisor is not None and outlook is not None:
             advice = advisor.advise(outlook, action, deadline)
+            stop_if_interrupted()
             self._advisors.append(advisor)
             notes |= {"policy": advisor.name, "searched": action, "rollouts": advice.runs, "improved": advice.improved}
             action, value = advice.action, advice.value
@@ -231,14 +237,31 @@ class Session:
         number_states(self.model, states, weights, numbers)
         return bool(enumerate_root(tree, search.search, states, weights, numbers))
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, tree: Tree, search: Any) -> None:
         """Raise what a search found wrong with the model."""
+        if status == BAD_REWARD:
+            raise self._bad_reward(tree, search)
         if status == BAD_MODEL:
             problem = "excludes an observation that `observe` gave for the same state and action, or is nan"
             raise ModelError(problem, "run airoas.check(model) to see where.", where=location(self.model, "obs_logpdf"))
         if status == NO_ACTION:
             problem = "no action is legal in every state that one history of the search tree holds possible"
             raise ModelError(problem, "make one action legal everywhere.", where=type(self.model).__name__)
+
+    def _bad_reward(self, tree: Tree, search: Any) -> ModelError:
+        """The first step from a node's particles, by the action at fault, whose reward is none; or its expected reward."""
+        b, a, model = tree.bad_node, tree.bad_action, self.model
+        rows = np.array(tree.states[tree.first_particle[b] : tree.first_particle[b] + tree.n_particles[b]])
+        alive, rewards, plain = np.ones(len(rows), np.bool_), np.zeros(len(rows)), interpreted(model)
+        for seed in range(100):
+            batch(model).step(rows, alive, model.row("action", a), seed, np.arange(len(rows)), rows.copy(), rewards, alive.copy())
+            states = [model.from_row("state", row) for row in rows]
+            given = [*zip(states, rewards.tolist(), strict=True)]
+            given += [(s, float(plain.reward(s, a))) for s in states] if model.has("reward") else []
+            for state, reward in given:
+                if not abs(reward) <= MOST_REWARD:
+                    return refuse_reward(model, state, a, reward)
+        return refuse_reward(model, states[0], a, float("nan"))
 
     def _notes(self, tree: Tree) -> dict[str, Any]:
         bounds, planner = self.bounds, self.planner
@@ -266,8 +289,8 @@ class Session:
 
 
 def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
-    """A tree that nobody looks at any more serves the next search."""
-    held[1].trim()
+    """A tree that nobody looks at any more serves the next search; a second one keeps no memory."""
+    held[1].rest(not waiting)
     waiting.append(held)
 
 

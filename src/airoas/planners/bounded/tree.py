@@ -15,10 +15,11 @@ from typing import Any
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
+from airoas.modelling.batch import MOST_REWARD
 from airoas.planners.storage import Block
 
 # how a trial, or the search, ended
-OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION = range(7)
+OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION, BAD_REWARD = range(8)
 STOPS = {GAP: "gap", DEADLINE: "deadline", ITERATIONS: "iterations", MEMORY: "memory"}
 
 # columns that the undo log speaks of
@@ -113,8 +114,16 @@ class Tree(Record):
     """Temperatures, in all of them."""
     n_evaluations: int
     """Likelihoods, in all of them."""
+    bad_node: int
+    """Where a step gave a reward that is none."""
+    bad_action: int
+    """Of which action."""
+    most_actions: int
+    """Of a node."""
 
 
+_LOGGED = 400
+"""Levels of a trial whose changes the undo log has room for, about."""
 _NODE = (
     *("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions", "first_particle", "n_particles", "key"),
     *("default", "unregularised"),
@@ -139,7 +148,8 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     """
     widths = observation, action, state
     nodes, branches, rows = (memory // row_bytes(*kind, *widths) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
-    log = 16 * (depth + 8) * (depth + 8 + actions)  # a trial branches every action of a node on each level, and backs up from each
+    levels = min(depth, _LOGGED) + 8  # a trial branches every action of a node on each level, and backs up from each
+    log = 16 * levels * (levels + actions)
     layout = (
         *((name, "float64" if name in _REAL else "int64", (nodes,)) for name in _NODE),
         ("observations", "float64", (nodes, observation)),
@@ -154,8 +164,10 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     block = Block(layout)
     limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
     result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
+    result["most_actions"] = actions
     counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
-    return Tree(**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)), block
+    fields = {**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)}
+    return Tree(**{name: fields[name] for name in Tree.__annotations__}), block
 
 
 def used_bytes(tree: Tree) -> int:
@@ -174,6 +186,14 @@ def has_capacity(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
 def is_enumerated(tree: Tree, b: int) -> bool:
     """Whether a node's own particles are every possible state."""
     return bool(tree.root_enumerated) if b == 0 else bool(tree.enumerated[tree.parent[b]])
+
+
+def is_bad(tree: Tree, b: int, a: int, reward: float) -> bool:
+    """Whether a mean reward is none that a search can go on with; then it is put down where it arose."""
+    if abs(reward) <= MOST_REWARD:
+        return False
+    tree.bad_node, tree.bad_action = b, a
+    return True
 
 
 def is_late(tree: Tree) -> bool:
@@ -310,8 +330,9 @@ def log_change(tree: Tree, column: int, row: int, value: float) -> None:
 
 
 def must_end(tree: Tree, b: int) -> bool:
-    """Whether one more backup from here could be too much for the undo log: then the trial ends, which is always allowed."""
-    return bool(tree.n_undo + 8 * (tree.depth[b] + 4) > len(tree.undo_column))
+    """Whether branching every action here, and backing up, could be too much for the undo log: then the trial ends, which is always
+    allowed."""
+    return bool(tree.n_undo + 8 * (tree.depth[b] + tree.most_actions + 4) > len(tree.undo_column))
 
 
 @noinline

@@ -11,6 +11,7 @@ from airoas.belief.particles import Particles
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import batch
 from airoas.planners.base import live_particles
+from airoas.rng import Rng
 
 
 class Root(Record):
@@ -60,9 +61,9 @@ def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
     return total
 
 
-def make_root(model: Any, belief: Particles) -> Root:
+def make_root(model: Any, belief: Particles, rng: Rng) -> Root:
     """What simulations start from."""
-    states, weights, allowed = live_particles(model, belief)
+    states, weights, allowed = live_particles(model, belief, rng)
     cumulative, guide = np.empty(len(weights)), np.empty(len(weights), np.int32)
     total = float(_accumulate(weights, cumulative, guide))
     alive = 1.0 if weights.all() else total / float(np.cumsum(belief.weights)[-1])  # added up in the same order: 1 where none has ended

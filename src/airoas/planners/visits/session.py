@@ -14,15 +14,17 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.compiler.clock import now
+from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
+from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
-from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
+from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
 from airoas.planners.visits.root import Root, example_root, make_root
-from airoas.planners.visits.search import BAD_LIKELIHOOD, NO_ACTION
-from airoas.planners.visits.simulation import ESTIMATES
+from airoas.planners.visits.search import BAD_LIKELIHOOD, BAD_REWARD, NO_ACTION
+from airoas.planners.visits.simulation import ESTIMATES, Simulation
 from airoas.planners.visits.tree import ROOT, clear_tree
 from airoas.planners.visits.view import HistoryTree
 from airoas.rng import Rng
@@ -54,7 +56,7 @@ class VisitPlanner(ABC):
     """Searches side by side, each on streams of its own, whose statistics are added up."""
 
     def __post_init__(self) -> None:
-        check_budget(self.seconds, self.iterations, self.memory)
+        check_options(self)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "look at least 1 step ahead.")
         if not 0.0 <= self.c < math.inf:
@@ -106,6 +108,7 @@ class VisitSession:
         reason = planner.fits(model)
         if reason:
             raise OptionError(f"{type(planner).__name__} does not fit {type(model).__name__}: {reason}", "choose a planner that fits.")
+        check_discount(model)
         self.planner, self.model = planner, model
         self.kernel = planner.kernel()
         self.is_new = True
@@ -126,26 +129,26 @@ class VisitSession:
 
     def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
         """The action for a belief."""
+        listen()
         begun = now()
         planner, model = self.planner, self.model
         deadline = math.inf if planner.seconds is None else begun + planner.seconds
-        root = make_root(model, belief)
+        root = make_root(model, belief, rng)
         if root.alive == 0.0:
-            return decide_terminal(model, live_particles(model, belief)[2], rng, begun, preparation)
+            return decide_terminal(model, live_particles(model, belief, rng)[2], rng, begun, preparation)
         seed, held = rng.bits(62), []
         for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
             self._begin(held[-1][0], iterations, deadline, seed, thread)
         searches = [search for search, _ in held]
         ends = self._run(searches, root)
-        self._refuse(max(ends))
+        stop_if_interrupted()
+        self._refuse(max(ends), searches[ends.index(max(ends))].simulation)
         for search, block in held:
             block.used[0] = search.budget.n_bytes
         view = HistoryTree(model, [search.tree for search in searches])
-        weakref.finalize(view, _wait, self._waiting, held)
+        weakref.finalize(view, _wait, self._waiting, held, planner.threads)
         actions, visits, values = merge_roots([search.tree for search in searches])
-        if np.isnan(values).any():
-            raise ModelError("gives a reward that is not a number in a simulation", "return finite rewards.", where=location(model, "step"))
         chosen = choose_final(visits, values, planner.final_action)
         action, value = model.from_row("action", actions[chosen]), root.alive * float(values[chosen])
         trials = [search.budget.n_trials for search in searches]
@@ -165,7 +168,8 @@ class VisitSession:
 
     def _begin(self, search: Any, iterations: int, deadline: float, seed: int, thread: int) -> None:
         self.planner.clear(search)
-        search.simulation.n_steps = 0
+        simulation = search.simulation
+        simulation.n_steps, simulation.deadline, simulation.is_late, simulation.is_bad = 0, deadline, False, False
         budget = search.budget
         budget.max_trials, budget.max_bytes, budget.deadline = iterations, self.planner.memory // self.planner.threads, deadline
         budget.seed, budget.thread = seed, thread
@@ -176,8 +180,11 @@ class VisitSession:
         with ThreadPoolExecutor(len(searches)) as pool:
             return [int(end) for end in pool.map(lambda search: self.kernel(search, root), searches)]
 
-    def _refuse(self, end: int) -> None:
+    def _refuse(self, end: int, simulation: Simulation) -> None:
         """Say what is wrong with the model where a search had to stop for it."""
+        if end == BAD_REWARD:
+            state, action = (self.model.from_row(*known) for known in (("state", simulation.state[0]), ("action", simulation.culprit[0])))
+            raise refuse_reward(self.model, state, action, simulation.reward)
         if end == NO_ACTION:
             where = location(self.model, "legal")
             raise ModelError("allows no action in a state that was simulated", "leave at least one legal everywhere.", where=where)
@@ -186,10 +193,10 @@ class VisitSession:
             raise ModelError("is nan or +inf in a simulation", remedy, where=location(self.model, "obs_logpdf"))
 
 
-def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]]) -> None:
-    """Trees that nobody looks at any more serve the next search."""
+def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]], most: int) -> None:
+    """Trees that nobody looks at any more serve the next search; those beyond what one needs keep no memory."""
     for search, block in held:
-        block.trim()
+        block.rest(len(waiting) < most)
         waiting.append((search, block))
 
 

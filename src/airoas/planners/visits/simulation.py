@@ -7,17 +7,21 @@ for a whole rollout. None of a model's methods but `is_terminal` is called in a 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from airoas.compiler.clock import now
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.errors import OptionError
-from airoas.modelling.batch import batch
+from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.planners.visits.tree import VisitTree
 from airoas.rng import stream
 
+STEPS_PER_CLOCK_READ = 64
+"""Simulated steps after which the clock is read, a power of two: some microseconds of work."""
 ESTIMATES = ("rollout", "random", "value")
 """The model's `rollout_action` (uniform where it has none); uniform over the legal actions; the upper bound of the value."""
 
@@ -37,6 +41,13 @@ class Simulation(Record):
     """Of the last step."""
     n_steps: int
     """Simulated so far, in all simulations."""
+    deadline: float
+    is_late: bool
+    """Whether the deadline was found to have passed, in the middle of a simulation."""
+    is_bad: bool
+    """Whether a step gave a reward that is none: `state` is where, `culprit` what was done, and `reward` what came of it."""
+    culprit: Any
+    """[1, .]"""
 
 
 def make_simulation(model: Any, tree: VisitTree, estimate: str) -> Simulation:
@@ -47,6 +58,10 @@ def make_simulation(model: Any, tree: VisitTree, estimate: str) -> Simulation:
         values=_mdp_values(model) if _estimate_of(model, estimate) is _tabulated else np.zeros(1),
         reward=0.0,
         n_steps=0,
+        deadline=math.inf,
+        is_late=False,
+        is_bad=False,
+        culprit=np.zeros((1, tree.actions.shape[1])),
     )
 
 
@@ -65,7 +80,12 @@ def _step(model: Any, simulation: Simulation, action: int, history: int, rng: An
     """Take the action of an action node, and write what is observed then to the row of a history unless that is below 0; whether
     the episode goes on. Where it does not, nothing is observed and the state is left as it was."""
     a = model.read_action(simulation.actions, action)
-    s, simulation.reward = model.step(model.read_state(simulation.state, 0), a, rng)
+    s, reward = model.step(model.read_state(simulation.state, 0), a, rng)
+    simulation.reward = reward
+    if not abs(reward) <= MOST_REWARD:
+        model.write_action(simulation.culprit, 0, a)
+        simulation.is_bad = True
+        return False
     if model.is_terminal(s):
         return False
     model.write_state(simulation.state, 0, s)
@@ -153,6 +173,21 @@ def _rollout_of(policy: Callable[..., Any]) -> Kernel:
             taken += 1
             if model.is_terminal(s):
                 break
+            if taken & (STEPS_PER_CLOCK_READ - 1) == 0 and now() >= simulation.deadline:
+                simulation.is_late = True
+                break
+        if not abs(total) <= MOST_REWARD:  # the same steps again, one of which may be at fault
+            again = rng.local()
+            s = model.read_state(simulation.state, 0)
+            for _ in range(taken):
+                a = policy(model, s, again)
+                arrived, reward = model.step(s, a, again)
+                if not abs(reward) <= MOST_REWARD:
+                    model.write_state(simulation.state, 0, s)
+                    model.write_action(simulation.culprit, 0, a)
+                    simulation.reward, simulation.is_bad = reward, True
+                    break
+                s = arrived
         simulation.n_steps += taken
         return total
 

@@ -52,7 +52,7 @@ class VisitTree(Record):
     lookup: Lookup
     """The history of an action node and an observation."""
     path: Any
-    """[max_depth] of type PASSED: what the simulation at hand has passed through."""
+    """[longest path] of type PASSED: what the simulation at hand has passed through."""
     history_bytes: int
     """Of each history, besides its slots in the lookup."""
     action_bytes: int
@@ -67,7 +67,13 @@ class VisitTree(Record):
 
 def tree_size(model: Any, memory: int, max_depth: int) -> tuple[int, int]:
     """Histories and action nodes that a memory can hold, and those of one simulation more."""
-    return 2 + memory // _history_bytes(model), 2 + memory // _action_bytes(model) + max(model.n_actions, 1) + max_depth
+    n = 2 + memory // _history_bytes(model)
+    return n, 2 + memory // _action_bytes(model) + max(model.n_actions, 1) + longest_path(n, max_depth)
+
+
+def longest_path(histories: int, max_depth: int) -> int:
+    """Steps of a simulation within a tree: none is deeper than it has histories."""
+    return min(max_depth, histories)
 
 
 def tree_layout(model: Any, memory: int, max_depth: int) -> Layout:
@@ -79,7 +85,7 @@ def tree_layout(model: Any, memory: int, max_depth: int) -> Layout:
         *lookup_layout(n),
         ("action_nodes", ACTION_NODE, (m,)),
         ("actions", "float64", (m, _action_size(model))),
-        ("path", PASSED, (max_depth,)),
+        ("path", PASSED, (longest_path(n, max_depth),)),
     )
 
 

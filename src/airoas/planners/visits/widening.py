@@ -11,7 +11,17 @@ from airoas.compiler.kernels import Record
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
 from airoas.planners.visits.simulation import Simulation
-from airoas.planners.visits.tree import NONE, VisitTree, add_action_node, add_child, add_history, find_child, set_key, tree_size
+from airoas.planners.visits.tree import (
+    NONE,
+    VisitTree,
+    add_action_node,
+    add_child,
+    add_history,
+    find_child,
+    longest_path,
+    set_key,
+    tree_size,
+)
 
 
 class Widening(Record):
@@ -38,7 +48,7 @@ class Widening(Record):
 def widening_layout(model: Any, memory: int, max_depth: int) -> Layout:
     """Beside a tree of `tree_layout`. A simulation can double what its lists have been given: so do these the memory."""
     n, m = tree_size(model, memory, max_depth)
-    particles, followed = (2 * (memory // size) + 2 * max_depth + 2 for size in (_particle_bytes(model), _FOLLOWED_BYTES))
+    particles, followed = (2 * (memory // size) + 2 * longest_path(n, max_depth) + 2 for size in (_particle_bytes(model), _FOLLOWED_BYTES))
     return (
         *lists_layout("particles", n, particles),
         ("states", "float64", (particles, model.shapes.state.size)),

@@ -1,0 +1,111 @@
+"""Ctrl-C in compiled code: heard at once, in every thread, and over with the next search."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from airoas.compiler import interrupt
+from airoas.compiler.clock import now
+from airoas.compiler.kernels import kernel
+
+SCRIPT = """
+import sys, threading, time
+import airoas
+from airoas.domains import LightDark, Tiger
+from airoas.planners import AIROAS, POMCP
+
+what = sys.argv[1]
+model = LightDark() if what == "filter" else Tiger()
+belief = airoas.Particles.sample(model, 20_000 if what == "filter" else 100, airoas.stream(0))
+planner = {"airoas": AIROAS(iterations=10**9, gap=0.0, gap_ratio=0.0, bounds=(-1000.0, 1000.0)),
+           "rollout": POMCP(iterations=10**9, max_depth=10**9), "threads": POMCP(iterations=10**9, threads=2)}.get(what)
+
+def ask():
+    if what == "filter":
+        airoas.anneal(model, belief, 0, (1.0,), airoas.stream(0), target_inefficiency=1.0001, moves=10**9)
+    else:
+        planner.plan(model, belief, airoas.stream(0))
+
+if planner:
+    planner.prepare(model)
+else:
+    airoas.anneal(model, belief, 0, (1.0,), airoas.stream(0), target_inefficiency=1.0001, moves=1)
+print("ready", flush=True)
+begun = time.perf_counter()
+try:
+    ask()
+    print("ended", time.perf_counter() - begun)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.parametrize("what", ["airoas", "rollout", "threads", "filter"])
+def test_a_search_without_end_stops_at_once(what: str) -> None:
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, what], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        sent = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"
+        assert time.perf_counter() - sent < 0.2
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@kernel
+def spin(until: float) -> int:
+    count = 0
+    while now() < until:
+        count += 1
+    return count
+
+
+def test_after_an_interruption_the_next_search_has_its_time() -> None:
+    spin(now())
+    interrupt.listen()
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert interrupt.interrupted() and now() == math.inf
+        assert spin(math.inf) == 0  # one that began just now, in whatever thread, ends as well
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.stop_if_interrupted()
+        interrupt.listen()
+        assert now() < math.inf
+        begun = time.perf_counter()
+        spin(begun + 0.01)
+        assert 0.01 <= time.perf_counter() - begun < 1.0
+        interrupt.stop_if_interrupted()
+
+
+def test_an_interruption_passes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the main thread never searches, others go on a second later."""
+    spin(now())
+    interrupt._state[0] = time.perf_counter() - interrupt.LASTS
+    try:
+        assert now() < math.inf and not interrupt.interrupted()
+        assert spin(now() + 0.01) > 0
+    finally:
+        interrupt._state[0] = 0.0
+
+
+def test_a_handler_of_the_users_own_is_left_alone() -> None:
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        interrupt.listen()
+        signal.raise_signal(signal.SIGINT)
+        assert heard == [1] and not interrupt.interrupted()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        interrupt.listen()
