@@ -213,6 +213,7 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     yield "search", f"{stats.trials} trials, {stats.nodes} belief nodes, depth {stats.depth}" if stats.nodes else NOTHING
     yield "stopped by", "no search" if stats.stop == "done" else stats.stop
     yield "plan time", f"{1e3 * stats.seconds:.1f} ms"
+    yield "surprise", f"{step.surprise:.2f}{', the belief is lost' if step.lost else ''}"
     if step.recovery:
         yield "filter", step.recovery
 

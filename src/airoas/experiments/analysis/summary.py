@@ -61,6 +61,8 @@ class Summary:
     """Share of these in which the time was up before the first trial."""
     recoveries: int
     """How often a filter had lost all its particles."""
+    lost: int
+    """How often a belief was found to be lost."""
     failures: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,6 +113,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         trials_mean=trials,
         unsearched=unsearched,
         recoveries=sum(row["recoveries"] for row in done),
+        lost=sum(row.get("lost", 0) for row in done),
         failures=len(rows) - len(done),
     )
 

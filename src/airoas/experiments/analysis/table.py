@@ -137,6 +137,9 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     recoveries = sum(one.recoveries for one in summaries)
     if recoveries:
         remarks.append(f"A filter lost all its particles and recovered {recoveries} times.")
+    lost = sum(one.lost for one in summaries)
+    if lost:
+        remarks.append(f"A belief was lost {lost} times: what was seen was not what it predicted.")
     remarks += filter(None, map(no_search_warning, summaries))
     return remarks
 

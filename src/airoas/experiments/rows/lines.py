@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airoas.experiments.rows.columns import ADJUSTED, OWN, Values, check_columns, check_group, check_row, parts_of, refuse, row_of, whole
+from airoas.experiments.rows.columns import OPTIONAL, OWN, Values, check_columns, check_group, check_row, parts_of, refuse, row_of, whole
 from airoas.experiments.rows.types import Row
 
 
@@ -47,7 +47,7 @@ class Lines:
     def write(self, row: Row) -> list[Any]:
         """The lines to write for a row. One with more or less than the usual, its moves or an error, is a row by itself."""
         groups, values = parts_of(row)
-        names = [*OWN, ADJUSTED] if ADJUSTED in values else [*OWN]
+        names = [*OWN, *(name for name in OPTIONAL if name in values)]
         if values.keys() != set(names):
             return [row]
         columns = ["of", *names]

@@ -81,6 +81,8 @@ class Outcome(_Return, total=False):
     success: bool
     wrong_stop: bool
     recoveries: int
+    lost: int
+    """How often the belief was found to be lost."""
     notes: dict[str, Any]
     search: SearchTotals
     adjusted: float
@@ -93,6 +95,7 @@ class Outcome(_Return, total=False):
     trials: list[int]
     nodes: list[int]
     depths: list[int]
+    surprise: list[float]
     shown: str
     """The episode as text, where it was asked for; not kept."""
 

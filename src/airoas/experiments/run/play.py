@@ -92,6 +92,7 @@ def record(episode: Episode) -> Outcome:
         "success": episode.terminated and last > 0.0,
         "wrong_stop": episode.terminated and last < 0.0,
         "recoveries": episode.recoveries,
+        "lost": len(episode.lost_at),
         "actions": plain([step.action for step in trace]),
         "rewards": plain([step.reward for step in trace]),
         "lower": plain([step.decision.lower for step in trace]),
@@ -100,6 +101,7 @@ def record(episode: Episode) -> Outcome:
         "trials": plain([s.trials for s in stats]),
         "nodes": plain([s.nodes for s in stats]),
         "depths": plain([s.depth for s in stats]),
+        "surprise": [round(step.surprise, 3) for step in trace],
         "notes": _notes([s.notes for s in stats]),
         "times": {
             "plan": [round(s.seconds, 6) for s in stats],
