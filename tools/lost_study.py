@@ -23,7 +23,7 @@ from airoas.planners import Random
 from tools.marks import ROOT
 
 FOLDER = ROOT / "docs" / "robot"
-STEPS, RUNS, LONGEST = 3000, 100, 60
+STEPS, RUNS, LONGEST = 3000, 30, 60
 """Steps of a domain in the study of false alarms; runs of a trouble in the building, and how long one is."""
 SETTLED = 8
 """Steps before something happens to the robot."""

@@ -147,7 +147,8 @@ def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
 
 def find_domain(reference: str) -> Any:
     """`catalog.find_domain`, which imports a file of the user's once for each version of it."""
-    file = Path(reference.rpartition(":")[0] or reference)
+    bare = catalog.without_parameters(reference)
+    file = Path(bare.rpartition(":")[0] or bare)
     return _maker(reference, file.stat().st_mtime_ns if file.is_file() else 0)
 
 
