@@ -121,7 +121,7 @@ class Episode:
         pictures.animate(self, path, seconds)
 
     def __str__(self) -> str:
-        return self.table().text(140)
+        return self.table().text(152)
 
     def _repr_html_(self) -> str:
         return self.table().html()

@@ -53,9 +53,13 @@ class TextTable:
     def html(self) -> str:
         """For a notebook or a page."""
 
+        sides = ["right" if is_numeric else "left" for is_numeric in self.numeric]
+
         def line(tag: str, cells: tuple[str, ...]) -> str:
-            sides = ("right" if is_numeric else "left" for is_numeric in self.numeric)
-            parts = (f'<{tag} style="text-align:{side}">{_spaced(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True))
+            parts = (
+                f'<{tag} data-column="{escape(column)}" style="text-align:{side}">{_spaced(cell)}</{tag}>'  # a narrow page shows it beside
+                for cell, side, column in zip(cells, sides, self.columns, strict=True)
+            )
             return f"<tr>{''.join(parts)}</tr>"
 
         title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""

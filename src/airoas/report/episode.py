@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -87,8 +87,10 @@ def replay(row: Row, progress: Progress) -> str:
         note = f"Not the same as recorded ({why}): {rounded('; '.join(departed))}."
     else:
         note, episode = "The same as recorded, to the last bit.", as_recorded(episode, row)
-    title = f"{Path(row['planner']).name} on {Path(row['domain']).name}"  # file.py:Model without its folder
-    return write(episode, recorder.snapshots, title, note, progress)
+    title = f"{Path(row['planner']).name} on {Path(row['domain']).name}, seed {row['seed']}"  # file.py:Model without its folder
+    options = ", ".join(f"{name} {value}" for name, value in row["options"].items())
+    asked = {"episode": row["id"], "domain": row["domain"], "planner": row["planner"], "options": options, "seed": row["seed"]}
+    return write(episode, recorder.snapshots, title, asked, note, progress)
 
 
 def as_recorded(episode: Episode, row: Row) -> Episode:
@@ -114,7 +116,8 @@ def report(
     """Run an episode as `simulate` does; its page, to be written to a file that ends in .html."""
     recorder = Recorder(planner, nodes_for(model.max_steps if max_steps is None else max_steps), lambda doing: None)
     episode = simulate(model, recorder, seed, filter, particles, max_steps)
-    return write(episode, recorder.snapshots, f"{type(planner).__name__} on {type(model).__name__}", "", lambda doing: None)
+    title = f"{type(planner).__name__} on {type(model).__name__}, seed {seed}"
+    return write(episode, recorder.snapshots, title, {"domain": model, "planner": planner, "seed": seed}, "", lambda doing: None)
 
 
 def nodes_for(steps: int) -> int:
@@ -122,7 +125,8 @@ def nodes_for(steps: int) -> int:
     return max(FEWEST_NODES, min(MOST_NODES, MOST_NODES_IN_ALL // max(1, steps)))
 
 
-def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note: str, progress: Progress) -> str:
+def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, asked: dict[str, Any], note: str, progress: Progress) -> str:
+    """asked: what was run, by name."""
     annealings: list[list[Annealed]] = []
     beliefs: list[dict[str, Any]] = []
     sections: list[str] = []
@@ -149,7 +153,10 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
     names = component_names(episode.model)
     unsure = [axis for axis in view.axes if any(len(set(belief["columns"][axis])) > 1 for belief in beliefs)]
     data = {"components": names, "whole": whole, "axes": unsure or view.axes[:1], "beliefs": beliefs, "steps": steps}
-    remarks = [f"<p>{escape(note)}</p>"] if note else []
+    used = "" if episode.filter_name == "exact" else f", {episode.particles} particles"
+    told = {**asked, "filter": episode.filter_name + used}
+    remarks = [_listed((name, str(value)) for name, value in told.items() if str(value))]
+    remarks += [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
         [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.table().html()}</div>"],
@@ -188,9 +195,14 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
 def _section(episode: Episode, t: int, belief: Particles, image: str, remarks: list[str]) -> str:
     over = t == episode.steps
     alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
-    summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t, belief))
+    summary = _listed(_facts(episode, t, belief))
     notes = "".join(f'<p class="note">{escape(remark)}</p>' for remark in filter(None, remarks))
-    return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}">{notes}</section>'
+    return f'<section class="step" data-step="{t}" hidden>{summary}<img alt="{alt}" src="{image}">{notes}</section>'
+
+
+def _listed(facts: Iterable[tuple[str, str]]) -> str:
+    """Names with their values."""
+    return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>' for name, value in facts)}</dl>"
 
 
 def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, str]]:
