@@ -17,6 +17,7 @@ from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.modelling.checked_call import guard
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
+from airoas.viz.pictures import pixels
 
 try:
     import gymnasium
@@ -34,7 +35,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
     `action_space.sample(mask)` takes.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         if self.max_steps < 1:
             raise OptionError(f"max_steps is {self.max_steps}", "allow at least 1 step.")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, or leave it out.")
+            raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, 'rgb_array' for pictures, or leave it out.")
         self.render_mode = render_mode
         shapes = model.shapes
         if shapes.action is None:
@@ -59,7 +60,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), len(shapes.action.kinds)) for bound in action_bounds)
             self.action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float64)
         width = len(shapes.observation.kinds)
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float64)
+        self.observation_space = gymnasium.spaces.Box(*_observation_bounds(model, width), (width,), np.float64)
         self._states, self._observations = np.empty((2, len(shapes.state.kinds))), np.zeros((1, width))
         self._time: int | None = None
         """Steps taken; None outside an episode."""
@@ -90,11 +91,17 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             self._time = None
         return self._observations[0].copy(), float(reward), bool(terminated), truncated, self._info()
 
-    def render(self) -> str | None:
-        """The true state as text where `render_mode` is "ansi"."""
+    def render(self) -> Any:
+        """The true state: as text where `render_mode` is "ansi", as a picture [height, width, 3] by the model's `draw` where it is
+        "rgb_array"."""
         if self.render_mode is None:
             return None
         state = self.model.from_row("state", self._states[0])
+        if self.render_mode == "rgb_array":
+            picture, remark = pixels(self.model, state)
+            if remark:
+                warnings.warn(remark, stacklevel=2)
+            return picture
         if self.model.has("text"):
             try:
                 return str(guard(self.model, "text", lambda: self.model.text(state, None)))
@@ -109,6 +116,21 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             over = self.model.is_terminal(state)
             info["action_mask"] = np.array([not over and self.model.legal(state, a) for a in range(self.model.n_actions)], dtype=np.int8)
         return info
+
+
+def _observation_bounds(model: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest observation [width]; infinite where the model does not say. Zeros, which stand where nothing is
+    observed, are within."""
+    if not model.has("observation_bounds"):
+        return np.full(width, -np.inf), np.full(width, np.inf)
+    given = guard(model, "observation_bounds", model.observation_bounds)
+    try:
+        lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), width) for bound in given)
+        assert (lowest <= highest).all()
+    except (TypeError, ValueError, AssertionError):
+        where = f"{type(model).__name__}.observation_bounds"
+        raise ModelError(f"returns {given!r}", f"return the lowest and the highest of {width} numbers.", where=where) from None
+    return np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
 
 
 class Policy:

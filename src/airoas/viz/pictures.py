@@ -138,6 +138,17 @@ def inline(figure: Any) -> str:
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
+def pixels(model: Any, s: Any) -> tuple[np.ndarray, str]:
+    """A state as a picture [height, width, 3] of bytes; and why it is a plain one, if `draw` failed."""
+    figure = new_figure(*SIZE)
+    remark = draw(model, figure.subplots(), s, None)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[:, :, :3].copy(), remark
+
+
 def plot(episode: Any, steps: Any = None) -> Any:
     """An episode at a glance: the domain at some steps (six spread over it by default), and how rewards and the belief went."""
     last = episode.steps
