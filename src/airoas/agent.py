@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from dataclasses import replace
+from os import PathLike
 from typing import Any
 
+from airoas import __version__
 from airoas.belief.filters.exact import ExactFilter
-from airoas.belief.filters.interface import Filter, Updated, as_particles
+from airoas.belief.filters.interface import Filter, Updated, as_particles, filter_name
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked
 from airoas.belief.relocation import Relocation
 from airoas.belief.surprise import LostWarning, Surprise, rank
 from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
+from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
@@ -34,11 +38,13 @@ class Agent:
         belief: Any = None,
         false_alarms: float = 1e-4,
         recover: bool = False,
+        log: str | PathLike[str] | None = None,
     ) -> None:
         """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
         another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
         one resumes (`Particles.load`). false_alarms: how often, in a step, a belief that is right may be called lost by chance; 0 watches
-        nothing. recover: whether a belief that is lost gets particles from anywhere that explain what is seen."""
+        nothing. recover: whether a belief that is lost gets particles from anywhere that explain what is seen. log: a file to
+        write to what is done, seen and believed; `airoas report` and `airoas replay` read it."""
         if not 0.0 <= false_alarms < 1.0:
             raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-4 is one false alarm in 10,000 steps.")
         if particles < 1:
@@ -62,6 +68,10 @@ class Agent:
         self._particles: Particles | None = None
         self._action: Any = None
         self._is_prepared = False
+        self._decision: Decision | None = None
+        about: dict[str, Any] = {"version": __version__, "model": str(model), "planner": str(planner), "filter": filter_name(self.filter)}
+        about |= {"particles": particles, "seed": seed, "false_alarms": false_alarms, "recover": recover}
+        self._log = None if log is None else Logbook(log, about, self.particles)
 
     @property
     def belief(self) -> Any:
@@ -112,6 +122,7 @@ class Agent:
         """The decision for the present belief. Asked again before the next observation it is found anew."""
         decision = self.planner.plan(self.model, self.particles, stream(self.seed, "planner", self.steps))
         self._action = decision.action
+        self._decision = replace(decision, tree=None) if self._log else None
         return decision
 
     def observe(self, observation: Any, action: Any = None) -> Any:
@@ -130,6 +141,10 @@ class Agent:
             self._watch(before, since)
         self.steps += 1
         self._particles = self._action = None
+        if self._log:
+            told = {"recovery": self.recovery, "log_evidence": self.updated.log_evidence, "surprise": self.surprise, "lost": self.lost}
+            self._log.record(self._decision, self.particles, action=action, observation=observation, **told)
+            self._decision = None
         return self.belief
 
     def _watch(self, before: Any, since: list[tuple[Any, Any]]) -> None:

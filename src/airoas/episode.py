@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,11 @@ class Episode:
     return_: float
     terminated: bool
     """Whether a terminal state was reached (otherwise the step limit ended it)."""
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        return "terminal state reached" if self.terminated else "step limit reached"
 
     @property
     def filter_name(self) -> str:
@@ -137,11 +143,11 @@ class Episode:
         )
         for t, step in enumerate(self.trace):
             observation = "" if step.observation is None else numbers(step.observation)
-            seen = (observation, f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
+            seen = (observation, "" if math.isnan(step.reward) else f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
             last = (f"{step.ess:.0f}", f"{step.surprise:.2f}", f"{1e3 * step.decision.stats.seconds:.1f}")
             table.rows.append((str(t), self.action_name(step.action), *seen, *last))
-        end = "terminal state reached" if self.terminated else "step limit reached"
-        table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
+        earned = "" if math.isnan(self.return_) else f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, "
+        table.notes.append(f"{earned}{self.steps} steps, {self.ending}")
         table.notes += [f"step {t}: {step.recovery}" for t, step in enumerate(self.trace) if step.recovery]
         table.notes += [f"step {t}: the belief is lost: what is seen is not what it predicts" for t in self.lost_at]
         return table

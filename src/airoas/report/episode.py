@@ -9,8 +9,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from airoas.belief.filters.interface import Filter
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
@@ -155,7 +153,7 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, asked
     data = {"components": names, "whole": whole, "axes": unsure or view.axes[:1], "beliefs": beliefs, "steps": steps}
     used = "" if episode.filter_name == "exact" else f", {episode.particles} particles"
     told = {**asked, "filter": episode.filter_name + used}
-    remarks = [_listed((name, str(value)) for name, value in told.items() if str(value))]
+    remarks = [_as_list((name, str(value)) for name, value in told.items() if str(value))]
     remarks += [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
@@ -166,17 +164,12 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, asked
 
 def _by_component(belief: Particles) -> dict[str, Any]:
     """The particles of a belief by component, few enough for a page."""
-    keep = belief.weights > 0.0
-    states, weights = belief.states[keep], belief.weights[keep]
+    few = belief.thinned(MOST_PARTICLES)
     remark = f"{len(belief)} particles, ESS {belief.ess:.0f}"
-    if len(states) > MOST_PARTICLES:
-        # evenly spaced draws, none of them random: the page is the same each time
-        spots = (np.arange(MOST_PARTICLES) + 0.5) / MOST_PARTICLES
-        states = states[np.minimum(np.searchsorted(np.cumsum(weights), spots), len(states) - 1)]
-        weights = np.full(MOST_PARTICLES, 1.0 / MOST_PARTICLES)
+    if len(few) == MOST_PARTICLES < len(belief):
         remark += f"; {MOST_PARTICLES} drawn from them are shown"
-    columns = [[float(f"{x:.5g}") for x in column] for column in states.T]
-    return {"columns": columns, "weights": [float(f"{w:.3g}") for w in weights], "note": remark}
+    columns = [[float(f"{x:.5g}") for x in column] for column in few.states.T]
+    return {"columns": columns, "weights": [float(f"{w:.3g}") for w in few.weights], "note": remark}
 
 
 def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
@@ -195,12 +188,12 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
 def _section(episode: Episode, t: int, belief: Particles, image: str, remarks: list[str]) -> str:
     over = t == episode.steps
     alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
-    summary = _listed(_facts(episode, t, belief))
+    summary = _as_list(_facts(episode, t, belief))
     notes = "".join(f'<p class="note">{escape(remark)}</p>' for remark in filter(None, remarks))
     return f'<section class="step" data-step="{t}" hidden>{summary}<img alt="{alt}" src="{image}">{notes}</section>'
 
 
-def _listed(facts: Iterable[tuple[str, str]]) -> str:
+def _as_list(facts: Iterable[tuple[str, str]]) -> str:
     """Names with their values."""
     return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>' for name, value in facts)}</dl>"
 
@@ -211,14 +204,16 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     around = zip(component_names(episode.model), belief.mean(), belief.std(), strict=True)
     yield "belief, mean ± sd", ", ".join(f"{name} {mean:.4g} ± {sd:.3g}" for name, mean, sd in around)
     if t == episode.steps:
-        yield "the end", "terminal state reached" if episode.terminated else "step limit reached"
-        yield "discounted return", f"{episode.discounted_return:.4g}"
+        yield "the end", episode.ending
+        if not math.isnan(episode.discounted_return):
+            yield "discounted return", f"{episode.discounted_return:.4g}"
         return
     step = episode.trace[t]
     decision, stats = step.decision, step.decision.stats
     yield "action", episode.action_name(step.action)
     yield "observation", NOTHING if step.observation is None else named(step.observation)
-    yield "reward", f"{step.reward:g}"
+    if not math.isnan(step.reward):
+        yield "reward", f"{step.reward:g}"
     yield "value of the plan", NOTHING if math.isnan(decision.value) else f"{decision.value:.4g}"
     if not math.isnan(decision.lower + decision.upper):
         yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"

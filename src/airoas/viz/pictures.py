@@ -48,7 +48,13 @@ def view_of(episode: Any) -> View:
     first = next(episode.beliefs())
     spreads = [first.std(), *(step.std for step in episode.trace)]
     means = [first.mean(), *(step.mean for step in episode.trace)]
-    seen = (np.array(episode.states, float), first.states[first.weights > 0.0], np.subtract(means, spreads), np.add(means, spreads))
+    known = [s for s in episode.states if s is not None]  # a robot's log has none
+    seen = (
+        np.array(known or [first.mean()], float),
+        first.states[first.weights > 0.0],
+        np.subtract(means, spreads),
+        np.add(means, spreads),
+    )
     axes = widest(spreads)
     points = np.concatenate(seen)[:, axes]
     low, high = points.min(axis=0), points.max(axis=0)

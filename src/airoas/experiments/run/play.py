@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import platform
 import socket
@@ -15,14 +14,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from airoas import __version__, catalog
 from airoas.compiler.kernels import current_mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
 from airoas.experiments.rows.types import Machine, Outcome, Row, Task, Times, episode_spec
 from airoas.experiments.run.replay import Replayed
+from airoas.tables import plain
 
 
 def play(task: Task) -> Row:
@@ -119,21 +117,6 @@ def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
         values = [plain(note.get(name)) for note in notes]
         summed[name] = values[0] if all(value == values[0] for value in values) else values
     return summed
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can hold it; what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(part) for part in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None else str(value)
 
 
 def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
