@@ -25,6 +25,8 @@ from tools.marks import ROOT
 FOLDER = ROOT / "docs" / "robot"
 STEPS, RUNS, LONGEST = 3000, 30, 60
 """Steps of a domain in the study of false alarms; runs of a trouble in the building, and how long one is."""
+EPISODES = 40
+"""Of each number of particles."""
 SETTLED = 8
 """Steps before something happens to the robot."""
 TROUBLES = ("none", "wrong room", "slip", "kidnapped")
@@ -182,7 +184,19 @@ def troubles() -> list[Record]:
     return [run(trouble, 710_000 + i, recover=recover) for recover in (False, True) for trouble in TROUBLES for i in range(RUNS)]
 
 
-STUDIES = {"false_alarms": false_alarms, "troubles": troubles}
+def particles() -> list[Record]:
+    """The building with a random planner and several numbers of particles: whether the truth was lost at the end, and noticed."""
+    records = []
+    for n in (500, 2000, 10_000):
+        for i in range(EPISODES):
+            episode = airoas.simulate(Building(), Random(), seed=720_000 + i, particles=n)
+            *_, last = episode.beliefs()
+            lost = weight_near(last, State(*episode.states[episode.steps - episode.terminated])) < 0.01
+            records.append({"particles": n, "seed": 720_000 + i, "steps": episode.steps, "lost": lost, "noticed": bool(episode.lost_at)})
+    return records
+
+
+STUDIES = {"false_alarms": false_alarms, "troubles": troubles, "particles": particles}
 
 
 def main(names: list[str]) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, cast
 
-from airoas.cli.arguments import add_budget, add_mode, read_settings
+from airoas.cli.arguments import add_budget, add_mode, add_param, read_domain, read_settings
 from airoas.errors import OptionError
 
 
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     replay.add_argument("id", metavar="ID", help=remark)
     replay.add_argument("--domain", metavar="DOMAIN", help="of a log: the model of its agent, a name or file.py:Model")
     replay.add_argument("--filter", metavar="NAME", help="of a log: its filter, where that is file.py:Filter")
+    add_param(replay)
     add_budget(replay)
     replay.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of that planner")
     add_mode(replay)
@@ -72,7 +73,7 @@ def _retry(path: Path, options: argparse.Namespace) -> int:
     log = read_log(path)
     options.planner = options.id
     planner = make_planner(options.planner, read_settings(options))
-    model = find_domain(options.domain)(0)
+    model = find_domain(read_domain(options))(0)
     if str(model) != log.about.get("model"):
         print(f"airoas: the log is of {log.about.get('model')}, and this is {model}")
     with running(options.mode or current_mode()):

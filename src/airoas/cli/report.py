@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from airoas.cli.arguments import add_adjusted
+from airoas.cli.arguments import add_adjusted, add_param, read_domain
 from airoas.errors import OptionError
 
 
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     report.add_argument("id", metavar="ID", nargs="?", help="an episode's `id`, or its beginning; a timed one needs a run with --full")
     report.add_argument("-o", "--out", metavar="FILE", help="(default report.html, or episode-ID.html with the first of an id)")
     report.add_argument("--domain", metavar="DOMAIN", help="of a log: the model of its agent, a name or file.py:Model")
+    add_param(report)
     add_adjusted(report)
     report.set_defaults(command=_report)
 
@@ -54,7 +55,7 @@ def _log_report(path: Path, options: argparse.Namespace) -> int:
     if not options.domain:
         raise OptionError(f"{path} is a log, and does not hold its model", "give --domain file.py:Model, the model of the agent.")
     with status_line("report") as show:
-        html = robot.report(path, find_domain(options.domain)(0), show)
+        html = robot.report(path, find_domain(read_domain(options))(0), show)
     return _write(options.out or f"{path.stem}.html", html)
 
 

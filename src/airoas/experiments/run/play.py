@@ -80,7 +80,7 @@ def record(episode: Episode) -> Outcome:
     trace = episode.trace
     stats = [step.decision.stats for step in trace]
     last = trace[-1].reward if trace else 0.0
-    return {
+    outcome: Outcome = {
         "model": episode.model.fingerprint,
         "used_filter": episode.filter_name,
         "discounted_return": episode.discounted_return,
@@ -108,6 +108,10 @@ def record(episode: Episode) -> Outcome:
             "update": [round(step.update_seconds, 6) for step in trace],
         },
     }
+    promised = plain(trace[0].decision.value) if trace else None
+    if promised is not None:
+        outcome["promised"] = promised
+    return outcome
 
 
 def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
