@@ -110,7 +110,7 @@ def record(episode: Episode) -> Outcome:
     }
     promised = plain(trace[0].decision.value) if trace else None
     if promised is not None:
-        outcome["promised"] = promised
+        outcome["promised"] = float(f"{promised:.6g}")
     return outcome
 
 
