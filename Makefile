@@ -38,6 +38,7 @@ docs: $(READY)
 pages: $(READY)
 	$(BIN)/python -m tools.results_page
 	$(BIN)/python -m tools.annealing_page
+	$(BIN)/python -m tools.lost_page
 
 pictures: $(READY)
 	$(BIN)/python -m tools.pictures

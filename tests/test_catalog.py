@@ -146,3 +146,55 @@ def test_bad_options_of_a_planner(options: dict[str, object], problem: str) -> N
     with pytest.raises(OptionError) as raised:
         make_planner("searching", options)
     assert problem in str(raised.value)
+
+
+def test_parameters_follow_a_domain(tmp_path: Path) -> None:
+    assert find_domain("tag(opponent='modified', discount=0.9)")(0).opponent == "modified"
+    assert find_domain("tiger(accuracy=1)")(3).accuracy == 1.0
+    folder = tmp_path / "my models (2)"
+    folder.mkdir()
+    file = folder / "mine.py"
+    file.write_text(MODEL.format(size=1.0) + "\n\nTEN = Mine(size=10.0)\n")
+    assert find_domain(f"{file}:Mine")(0).size == 1.0
+    assert find_domain(f"{file}:Mine(size=2.5)")(0).size == 2.5
+    changed = find_domain(f"{file}:TEN(discount=0.5)")(0)
+    assert (changed.size, changed.discount) == (10.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        ("tiger(acuracy=0.9)", "no parameter 'acuracy'. Did you mean `accuracy`"),
+        ("tiger(accuracy='high')", "accuracy is 'high'. Tiger has 0.85 there"),
+        ("tiger(0.9)", "cannot be read. Write name=value"),
+        ("tiger(accuracy=)", "cannot be read. Write name=value"),
+        ("tiger(accuracy=open('x'))", "cannot be read. Write name=value"),
+        ("tigr(accuracy=0.9)", "no domain 'tigr'"),
+    ],
+)
+def test_bad_parameters_of_a_domain(reference: str, problem: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        find_domain(reference)(0)
+    assert problem in str(caught.value)
+
+
+def test_a_domain_with_its_parameters_is_one_word_that_says_them_again() -> None:
+    parameters = {"a": 1, "b": "it's (so)", "c": (1.5, 2.0), "d": False}
+    reference = catalog.with_parameters("some.py:Name", parameters)
+    assert catalog.without_parameters(reference) == "some.py:Name"
+    assert catalog._parameters(reference) == parameters
+    assert catalog.with_parameters("tiger", {}) == "tiger"
+    assert catalog.without_parameters("tiger") == "tiger"
+
+
+def test_a_pair_of_bounds_in_one_word() -> None:
+    planner = make_planner("airoas", {"iterations": 5, "bounds": "rollout,grid"})
+    assert planner.bounds == ("rollout", "grid")
+
+
+def test_long_text_is_shown_in_short(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MODEL.format(size=1.0).replace("size: float = 1.0", "size: float = 1.0\n    plan: str = 'ab' * 100"))
+    shown = repr(load_model(str(file), "Mine"))
+    assert len(shown) < 120
+    assert "aba…" in shown

@@ -16,6 +16,7 @@ from airoas.domains import Tag
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {  # arguments, and what it must print
     "tracking_robot.py": (["--seconds", "0.02", "--steps", "4"], "after its deadline"),
+    "lost_robot.py": (["--seconds", "0.02", "--learn", "0", "--particles", "300", "--steps", "4", "--kidnapped", "2"], "docked in"),
     "continuous.py": (["--iterations", "200", "--particles", "200"], "discounted return"),
     "sonar.py": (["--iterations", "20", "--particles", "300"], "terminal state reached"),
     "ten_objects.py": (["--iterations", "300", "--particles", "300"], "objects found"),

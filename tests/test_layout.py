@@ -23,6 +23,7 @@ LAYERS = """
     bounds
     policies
     planners
+    logbook
     agent viz
     episode
     checker

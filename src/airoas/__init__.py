@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airoas.belief.filters.recovery import ParticleDeprivationWarning
     from airoas.belief.filters.update import make_filter, update
     from airoas.belief.particles import Particles
+    from airoas.belief.surprise import LostWarning
     from airoas.belief.tempering.anneal import anneal
     from airoas.belief.tempering.result import Annealed
     from airoas.checker.check import Diagnostic, Report, check
@@ -47,6 +48,7 @@ _HOMES = {
     "belief.filters.recovery": ("ParticleDeprivationWarning",),
     "belief.filters.update": ("make_filter", "update"),
     "belief.particles": ("Particles",),
+    "belief.surprise": ("LostWarning",),
     "checker.check": ("Diagnostic", "Report", "check"),
     "compiler.arrays": ("Flags", "Vector"),
     "compiler.kernels": ("running",),
@@ -81,6 +83,7 @@ __all__ = [
     "ExactFilter",
     "Filter",
     "Flags",
+    "LostWarning",
     "ModelError",
     "OptionError",
     "ParticleDeprivationError",

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
+from dataclasses import replace
+from os import PathLike
 from typing import Any
 
-from airoas.belief.filters.interface import Filter, Updated, as_particles
+from airoas import __version__
+from airoas.belief.filters.exact import ExactFilter
+from airoas.belief.filters.interface import Filter, Updated, as_particles, filter_name
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked, admit
-from airoas.errors import BeliefError, OptionError
+from airoas.belief.relocation import Relocation
+from airoas.belief.surprise import LostWarning, Surprise, rank
+from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
+from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
@@ -29,10 +37,17 @@ class Agent:
         filter: str | Filter = "auto",
         particles: int = 10_000,
         belief: Any = None,
+        false_alarms: float = 1e-4,
+        recover: bool = False,
+        log: str | PathLike[str] | None = None,
     ) -> None:
         """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
         another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
-        one resumes (`Particles.load`)."""
+        one resumes (`Particles.load`). false_alarms: how often, in a step, a belief that is right may be called lost by chance; 0 watches
+        nothing. recover: whether a belief that is lost gets particles from anywhere that explain what is seen. log: a file to
+        write to what is done, seen and believed; `airoas report` and `airoas replay` read it."""
+        if not 0.0 <= false_alarms < 1.0:
+            raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-4 is one false alarm in 10,000 steps.")
         whole("particles", particles, 1)
         self.filter = make_filter(filter, _checked(model), particles)
         self.model = model
@@ -44,10 +59,21 @@ class Agent:
             admit(model, belief)
         self.updated = Updated(self.filter.start(model, stream(seed, "filter")) if belief is None else belief)
         """The belief, and what the filter told of its last update."""
+        if recover and (isinstance(self.filter, ExactFilter) or not isinstance(self.belief, Particles)):
+            raise OptionError("recover=True adds particles, and this filter's belief is of another kind", "use filter='adaptive'.")
+        self.false_alarms = false_alarms
+        self._surprise = Surprise()
+        self._relocation = Relocation(model, particles) if recover else None
+        self._sure = self.belief  # one that nothing spoke against
+        self._since: list[tuple[Any, Any]] = []  # what was done and seen since
         self._count = particles
         self._particles: Particles | None = None
         self._action: Any = None
         self._is_prepared = False
+        self._decision: Decision | None = None
+        about: dict[str, Any] = {"version": __version__, "model": str(model), "planner": str(planner), "filter": filter_name(self.filter)}
+        about |= {"particles": particles, "seed": seed, "false_alarms": false_alarms, "recover": recover}
+        self._log = None if log is None else Logbook(log, about, self.particles)
 
     @property
     def belief(self) -> Any:
@@ -60,6 +86,16 @@ class Agent:
         return self.updated.recovery
 
     @property
+    def surprise(self) -> float:
+        """How much evidence has mounted up against the belief: 0 where what is seen is what it predicts, 1 where it is lost."""
+        return self._surprise.level
+
+    @property
+    def lost(self) -> bool:
+        """Whether what was seen lately is too unlikely for the belief to be right: it is in another place, or the model is wrong."""
+        return self._surprise.lost
+
+    @property
     def particles(self) -> Particles:
         """The belief as planners take it."""
         if self._particles is None:
@@ -70,6 +106,8 @@ class Agent:
         """Compile, and have the planner find what it needs, so that neither `act` nor `observe` has to. Idempotent."""
         if hasattr(self.planner, "prepare"):
             self.planner.prepare(self.model)
+        if self._relocation:
+            self._relocation.candidates  # noqa: B018 - found now
         self.prepare_filter()
 
     def prepare_filter(self) -> None:
@@ -80,11 +118,13 @@ class Agent:
             with contextlib.suppress(BeliefError):  # a random observation may be one that the belief excludes
                 action, observation = random_observation(self.model, rng)
                 self.filter.update(self.model, self.belief, action, observation, rng)
+                rank(self.model, self.belief, action, observation, rng)
 
     def act(self) -> Decision:
         """The decision for the present belief. Asked again before the next observation it is found anew."""
         decision = self.planner.plan(self.model, self.particles, stream(self.seed, "planner", self.steps))
         self._action = decision.action
+        self._decision = replace(decision, tree=None) if self._log else None
         return decision
 
     def observe(self, observation: Any, action: Any = None) -> Any:
@@ -93,7 +133,44 @@ class Agent:
         if action is None:
             raise OptionError("nothing has been done yet that could be observed", "call act() first, or say observe(o, action=...).")
         rng = stream(self.seed, "filter", self.steps)
-        self.updated = self.filter.update(self.model, self.belief, action, observation, rng)
+        before, since = self.belief, [*self._since, (action, observation)]
+        try:
+            self.updated = self.filter.update(self.model, before, action, observation, rng)
+        except ParticleDeprivationError:
+            if not self._relocate(None, since):
+                raise
+        else:
+            self._watch(before, since)
         self.steps += 1
         self._particles = self._action = None
+        if self._log:
+            told = {"recovery": self.recovery, "log_evidence": self.updated.log_evidence, "surprise": self.surprise, "lost": self.lost}
+            self._log.record(self._decision, self.particles, action=action, observation=observation, **told)
+            self._decision = None
         return self.belief
+
+    def _watch(self, before: Any, since: list[tuple[Any, Any]]) -> None:
+        """Take in how surprising the last observation was. Where the belief is lost by it: warn, and recover if that is wanted."""
+        was = self.lost
+        if self.false_alarms:
+            position = rank(self.model, before, *since[-1], stream(self.seed, "surprise", self.steps))
+            self._surprise = self._surprise.after(position, self.false_alarms)
+        if self.lost and not was:
+            told = f"lost at step {self.steps}: what is seen is not what the belief predicts. See docs/robot.md, Am I lost?"
+            warnings.warn(told, LostWarning, stacklevel=3)
+            self._relocate(self.belief, since)
+        elif self._relocation and self.surprise:
+            self._since = since
+        else:
+            self._sure, self._since = self.belief, []
+
+    def _relocate(self, belief: Any, since: list[tuple[Any, Any]]) -> bool:
+        """Believe in other places too, if that is wanted and there are any that explain what was seen; whether it is so."""
+        rng = stream(self.seed, "relocation", self.steps)
+        wider = self._relocation.find(belief, self._sure, since, rng) if self._relocation else None
+        if wider is None:
+            return False
+        self.updated = Updated(wider, recovery="the belief was lost; other places that explain what is seen are believed in too")
+        self._surprise = Surprise()  # it is another belief
+        self._sure, self._since = wider, []
+        return True

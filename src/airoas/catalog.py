@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import functools
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -85,8 +88,55 @@ PLANNERS = {
 }
 
 
+_GIVEN = re.compile(r"(?P<domain>.*\.(?:py:\w+|pomdp)|[^(]*)\((?P<parameters>.*)\)", re.DOTALL)
+
+
+def without_parameters(reference: str) -> str:
+    """A domain without the parameters that are given with it: `tag` for `tag(opponent='modified')`."""
+    given = _GIVEN.fullmatch(reference)
+    return given["domain"] if given else reference
+
+
+def with_parameters(reference: str, parameters: dict[str, Any]) -> str:
+    """A domain with parameters of its model: `tag(opponent='modified')`."""
+    return f"{reference}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})" if parameters else reference
+
+
+def _parameters(reference: str) -> dict[str, Any]:
+    given = _GIVEN.fullmatch(reference)
+    if not given:
+        return {}
+    try:
+        call = ast.parse(f"_({given['parameters']})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert not call.args
+        return {str(item.arg): ast.literal_eval(item.value) for item in call.keywords}
+    except (SyntaxError, ValueError, AssertionError):
+        raise OptionError(f"the parameters of {reference} cannot be read", "write name=value, separated by commas.") from None
+
+
+def _changed(model: Any, parameters: dict[str, Any]) -> Any:
+    """The model with other parameters."""
+    for name, value in parameters.items():
+        if name not in model._fields:
+            remedy = f"{suggest(name, model._fields)}Its parameters are {', '.join(model._fields)}."
+            raise OptionError(f"{type(model).__name__} has no parameter {name!r}", remedy)
+        if isinstance(value, str) and not isinstance(getattr(model, name), str):
+            raise OptionError(
+                f"{name} is {value!r}", f"{type(model).__name__} has {getattr(model, name)!r} there: give a value of that kind."
+            )
+    return model._replace(**parameters)
+
+
 def find_domain(reference: str) -> Callable[[int], Any]:
-    """The maker of models behind a domain's name, `file.py:Model` or `file.pomdp`; it takes the episode's seed (families use it)."""
+    """The maker of models behind a domain's name, `file.py:Model` or `file.pomdp`; it takes the episode's seed (families use it).
+    Parameters of the model may follow: `tag(opponent='modified')`."""
+    domain, parameters = without_parameters(reference), _parameters(reference)
+    make = _find_domain(domain)
+    return functools.lru_cache(8)(lambda seed: _changed(make(seed), parameters)) if parameters else make
+
+
+def _find_domain(reference: str) -> Callable[[int], Any]:
     if reference in DOMAINS:
         return DOMAINS[reference]
     path, separator, name = reference.rpartition(":")
@@ -244,7 +294,8 @@ def _parsed(option: str, value: Any, hint: Any) -> Any:
         if type(value) in kinds or not all(kind in _SIMPLE for kind in kinds):
             return value
     elif str in kinds or hint is Any:
-        return value
+        several = "," in value and (hint is Any or any(typing.get_origin(kind) is tuple for kind in kinds))
+        return tuple(part.strip() for part in value.split(",")) if several else value
     else:
         for kind in (bool, int, float):
             if kind in kinds:

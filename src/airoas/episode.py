@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,10 @@ class Step:
     """How the filter recovered where the belief before could not explain the observation; "" where all was well."""
     log_evidence: float = float("nan")
     """log p(observation | belief before, action) by the filter; nan where it has none, or made no update."""
+    surprise: float = 0.0
+    """The evidence that has mounted up against the belief: 0 where what is seen is as predicted, 1 where it is lost. See `Agent`."""
+    lost: bool = False
+    """Whether the belief contradicts what was seen lately. See `Agent`."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,11 @@ class Episode:
     """Whether a terminal state was reached (otherwise the step limit ended it)."""
 
     @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        return "terminal state reached" if self.terminated else "step limit reached"
+
+    @property
     def filter_name(self) -> str:
         """ "exact", "annealed", "bootstrap", or what another filter is called."""
         return filter_name(self.filter)
@@ -72,6 +82,11 @@ class Episode:
     def recoveries(self) -> int:
         """How often the filter had to recover: no particle explained the observation."""
         return sum(bool(step.recovery) for step in self.trace)
+
+    @property
+    def lost_at(self) -> list[int]:
+        """The steps at which the belief was found to be lost."""
+        return [t for t, step in enumerate(self.trace) if step.lost and not (t and self.trace[t - 1].lost)]
 
     @property
     def steps(self) -> int:
@@ -115,7 +130,7 @@ class Episode:
         pictures.animate(self, path, seconds)
 
     def __str__(self) -> str:
-        return self.table().text(140)
+        return self.table().text(152)
 
     def _repr_html_(self) -> str:
         return self.table().html()
@@ -126,14 +141,18 @@ class Episode:
         shape = self.model.shapes.state
         shown = [k for k, kind in enumerate(shape.kinds) if kind != "flags"]  # the mean of packed flags says nothing
         of = f" of {', '.join(shape.names[k] for k in shown)}" if shape.record else ""
-        table = TextTable(title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "plan ms"))
+        table = TextTable(
+            title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "surprise", "plan ms")
+        )
         for t, step in enumerate(self.trace):
             observation = "" if step.observation is None else numbers(step.observation)
-            seen = (observation, f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
-            table.rows.append((str(t), self.action_name(step.action), *seen, f"{step.ess:.0f}", f"{1e3 * step.decision.stats.seconds:.1f}"))
-        end = "terminal state reached" if self.terminated else "step limit reached"
-        table.notes.append(f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, {self.steps} steps, {end}")
+            seen = (observation, "" if math.isnan(step.reward) else f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
+            last = (f"{step.ess:.0f}", f"{step.surprise:.2f}", f"{1e3 * step.decision.stats.seconds:.1f}")
+            table.rows.append((str(t), self.action_name(step.action), *seen, *last))
+        earned = "" if math.isnan(self.return_) else f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, "
+        table.notes.append(f"{earned}{self.steps} steps, {self.ending}")
         table.notes += [f"step {t}: {step.recovery}" for t, step in enumerate(self.trace) if step.recovery]
+        table.notes += [f"step {t}: the belief is lost: what is seen is not what it predicts" for t in self.lost_at]
         return table
 
 
@@ -191,6 +210,8 @@ def simulate(
                 ess=agent.particles.ess,
                 recovery="" if terminated else agent.recovery,
                 log_evidence=float("nan") if terminated else agent.updated.log_evidence,
+                surprise=agent.surprise,
+                lost=agent.lost,
             )
         )
     return Episode(model, seed, agent.filter, particles, start, tuple(trace), discounted, plain, bool(terminated))

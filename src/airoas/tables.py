@@ -1,13 +1,16 @@
-"""`TextTable`: a table of text, for a terminal and for a notebook or web page."""
+"""`TextTable`: a table of text, for a terminal and for a notebook or web page; and values as text and JSON."""
 
 from __future__ import annotations
 
 import io
+import math
 import re
 import shutil
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
+
+import numpy as np
 
 _NUMBER = re.compile(r"[-+<\[(]?\s*(\d|nan|inf)")
 
@@ -53,9 +56,13 @@ class TextTable:
     def html(self) -> str:
         """For a notebook or a page."""
 
+        sides = ["right" if is_numeric else "left" for is_numeric in self.numeric]
+
         def line(tag: str, cells: tuple[str, ...]) -> str:
-            sides = ("right" if is_numeric else "left" for is_numeric in self.numeric)
-            parts = (f'<{tag} style="text-align:{side}">{_spaced(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True))
+            parts = (
+                f'<{tag} data-column="{escape(column)}" style="text-align:{side}">{_spaced(cell)}</{tag}>'  # a narrow page shows it beside
+                for cell, side, column in zip(cells, sides, self.columns, strict=True)
+            )
             return f"<tr>{''.join(parts)}</tr>"
 
         title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
@@ -76,7 +83,9 @@ def numbers(values: Any) -> str:
 
 
 def named(values: Any) -> str:
-    """Numbers with the names of what they are, where the tuple has names."""
+    """Numbers with the names of what they are, where the tuple has names; None is not known."""
+    if values is None:
+        return "not known"
     fields = getattr(values, "_fields", None)
     return ", ".join(f"{name} {_told(x)}" for name, x in zip(fields, values, strict=True)) if fields else numbers(values)
 
@@ -85,3 +94,18 @@ def _told(x: Any) -> str:
     if isinstance(x, tuple):
         return f"({named(x)})"
     return repr(x) if hasattr(x, "shape") and x.shape else f"{float(x):.4g}"
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(part) for part in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None else str(value)

@@ -399,3 +399,15 @@ def test_something_else_is_refused_in_words(thing: object) -> None:
 )
 def test_types_are_told_in_plain_words(compiler: str, plain: str) -> None:
     assert plain_types(compiler) == plain
+
+
+@pytest.mark.parametrize("comparison", ['a == "stop"', '"stop" != a', 'a in ("stop", "go")', 's.y == "far"'])
+def test_a_number_compared_with_text_is_warned_of(comparison: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "good.py"
+    file.write_text(CONTINUOUS.replace("if a == 1:", f"if a == 1 or {comparison}:"))
+    main(["check", f"{file}:Good", "--json"])
+    first = json.loads(capsys.readouterr().out)["diagnostics"][0]
+    assert first["level"] == "warning"
+    assert first["where"].startswith("Good.step")
+    assert "with the text" in first["problem"]
+    assert "its index in `actions`" in first["remedy"]

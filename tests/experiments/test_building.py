@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from airoas.catalog import find_filter
 from airoas.cli import main
 from airoas.errors import OptionError
+from airoas.experiments.run.play import find_domain
 from airoas.experiments.run.tune import Tuning
 from airoas.experiments.spec.building import build
 from airoas.experiments.spec.reading import of_folder, parse
@@ -102,3 +103,35 @@ def test_a_filter_in_a_file_is_found_from_the_folder_of_the_experiment(tmp_path:
         find_filter(f"{tmp_path}/mine.py:Demanding")
     with pytest.raises(OptionError, match="there is no file"):
         build(table, folder=tmp_path / "elsewhere")
+
+
+def test_parameters_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the command, by TOML, and as a part of the name: the same episodes."""
+    command = ["run", "tiger", "random", "--episodes", "2", "--max-steps", "3", "--out", str(tmp_path), "--param", "accuracy=0.9"]
+    assert main(command) == 0
+    assert "random on tiger(accuracy=0.9)" in capsys.readouterr().out
+    (cell,) = of_folder(tmp_path).cells
+    assert cell.domain == "tiger(accuracy=0.9)"
+    settings = {"episodes": 2, "max_steps": 3, "planners": {"random": {"on": {"tiger": {}}}}}
+    by_table = build({**settings, "domains": {"tiger": {"params": {"accuracy": 0.9}}}})
+    assert by_table.cells[0].ids == cell.ids
+    assert by_table.domains["tiger(accuracy=0.9)"].label == "tiger(accuracy=0.9)"
+    several = build({**settings, "domains": ["tiger", "tiger(accuracy=0.9)"]})
+    assert several.cells[1].ids == cell.ids != several.cells[0].ids
+    with pytest.raises(OptionError, match="a table belongs"):
+        build({**settings, "domains": {"tiger": {"params": 3}}})
+    with pytest.raises(OptionError, match="no parameter 'size'"):
+        build({**settings, "domains": {"tiger": {"params": {"size": 3}}}})
+
+
+def test_parameters_of_a_model_in_a_file(tiny: Path) -> None:
+    spec = build({"domains": {"tiny.py:Walk": {"params": {"discount": 0.5}}}, "planners": {"random": {}}, "episodes": 1}, folder=tiny)
+    (task,) = spec.tasks()
+    assert task["domain"] == f"{(tiny / 'tiny.py').resolve()}:Walk(discount=0.5)"
+    assert find_domain(task["domain"])(0).discount == 0.5
+
+
+@pytest.mark.parametrize("item", ["accuracy", "=0.9", "a b=3"])
+def test_param_is_a_name_and_a_value(item: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "tiger", "random", "--param", item]) == 2
+    assert "write --param name=value" in capsys.readouterr().err.lower()

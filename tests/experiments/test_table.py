@@ -16,8 +16,9 @@ import airoas
 from airoas.cli import main
 from airoas.errors import OptionError
 from airoas.experiments.analysis.load import join
-from airoas.experiments.analysis.plot import draw
+from airoas.experiments.analysis.plot import _without_outliers, draw
 from airoas.experiments.analysis.render import FORMATS, as_csv, escape, render
+from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.table import cell_summaries, differences, tables
 from airoas.experiments.rows.store import Store
 from airoas.experiments.run.bench import bench
@@ -262,3 +263,21 @@ def test_several_folders_are_compared_as_one(make_spec: Callable[..., Spec], tmp
         join([tmp_path / "first", tmp_path / "changed"])
     assert main(["table", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     assert "a - b" in capsys.readouterr().out
+
+
+def test_one_wide_interval_leaves_the_others_their_width() -> None:
+    from matplotlib.figure import Figure
+
+    narrow = [Estimate(10, 10, mean, 0.1, mean - 0.2, mean + 0.2, 0.0) for mean in (1.0, 1.5, 2.0)]
+    wide = Estimate(2, 2, 1.2, 50.0, -600.0, 600.0, 1.0)
+    for known, is_cut in (([*narrow, wide], True), (narrow, False), ([wide], False), ([], False)):
+        panel = Figure().subplots()
+        for y, one in enumerate(known):
+            panel.errorbar(one.mean, y, xerr=[[one.mean - one.low], [one.high - one.mean]])
+        whole = panel.get_xlim()
+        _without_outliers(panel, known)
+        low, high = panel.get_xlim()
+        assert ((low, high) != whole) == is_cut
+        if is_cut:
+            assert low < 0.8 < 2.2 < high < 2.5
+            assert [line.get_marker() for line in panel.lines][-2:] == ["<", ">"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -13,8 +14,8 @@ from gymnasium.utils.env_checker import check_env
 
 import airoas
 from airoas.catalog import DOMAINS, find_domain
-from airoas.domains import LightDark2DContinuous, RockSample, Tiger
-from airoas.errors import OptionError
+from airoas.domains import LightDark2DContinuous, RockSample, Tag, Tiger
+from airoas.errors import ModelError, OptionError
 from airoas.interop.gymnasium import Environment, Policy
 from airoas.planners import Random
 
@@ -117,6 +118,49 @@ def test_render() -> None:
     environment.reset(seed=0)
     assert "the tiger is behind" in str(environment.render())
     assert Environment(Tiger()).render() is None
+
+
+def test_pictures() -> None:
+    environment = Environment(Tag(), render_mode="rgb_array")
+    environment.reset(seed=1)
+    first = environment.render()
+    assert first.dtype == np.uint8
+    assert first.shape == (460, 700, 3)
+    environment.reset(seed=2)
+    assert (environment.render() != first).any()
+
+
+@airoas.model
+class Level(NamedTuple):
+    """A level and a lamp are seen; the model says within what."""
+
+    most: float = 2.0
+    discount: float = 0.9
+
+    def actions(self):
+        return ("wait",)
+
+    def initial(self, rng):
+        return (0.5,)
+
+    def step(self, s, a, rng):
+        return s, 0.0
+
+    def observe(self, s, a, rng):
+        return s[0], 1
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
+
+    def observation_bounds(self):
+        return (0.5, 0), (self.most, 1)
+
+
+def test_observation_bounds() -> None:
+    space = Environment(Level()).observation_space
+    assert (space.low.tolist(), space.high.tolist()) == ([0.0, 0.0], [2.0, 1.0])  # zeros stand where nothing is seen
+    with pytest.raises(ModelError, match=r"Level\.observation_bounds.*lowest and the highest of 2 numbers"):
+        Environment(Level(most=0.1))
 
 
 def test_wrong_options() -> None:

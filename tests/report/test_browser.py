@@ -155,10 +155,15 @@ def test_a_folder_of_results(browser, tmp_path, capsys):
     assert "reference" not in text and "failed" in text  # no column without a value
     assert page.locator(".errors tbody tr td:first-child").all_inner_texts() == ["2", "1"]
     assert page.evaluate("[...document.images].every((image) => image.naturalWidth > 300)")
+    page.set_viewport_size({"width": 360, "height": 700})  # a phone: nothing has to be scrolled sideways
+    assert page.evaluate("[document.documentElement, ...document.querySelectorAll('.wide')].every((e) => e.scrollWidth <= e.clientWidth)")
     closed(page)
     assert main(["report", f"{folder}/{first['id']}", "-o", str(tmp_path / "one.html")]) == 0
     page = opened(browser, tmp_path / "one.html")
     assert "The same as recorded, to the last bit." in page.inner_text("main")
+    about = page.inner_text("main > dl")
+    assert first["id"] in about and "random" in about and "tiger" in about and f"seed\n{first['seed']}" in about and "exact" in about
+    assert f"seed {first['seed']}" in page.inner_text("h1")
     facts = page.inner_text("section.step:not([hidden]) dl")
     assert "nan" not in facts and "0 nodes" not in facts and "deadline" in facts and "1234.5 ms" in facts
     assert "tiger 1" in facts or "tiger 0" in facts  # the number with its name

@@ -124,6 +124,15 @@ class Particles:
         n = whole("n", n, 1)
         return Particles._own(self.states[indices(self.weights, n, check_stream(rng), method)], np.full(n, -np.log(n)), self._model)
 
+    def thinned(self, n: int) -> Particles:
+        """n particles or fewer at even distances of this belief's weight, none of them random, for a log or a page."""
+        keep = self.log_weights > -np.inf
+        states, weights = self.states[keep], self.weights[keep]
+        if len(states) <= n:
+            return Particles(states, weights)
+        points = (np.arange(n) + 0.5) / n
+        return Particles(states[np.minimum(np.searchsorted(np.cumsum(weights), points), len(states) - 1)])
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.npz` file that `load` reads."""
         with open(path, "wb") as file:

@@ -107,7 +107,7 @@ def _constructs(model: Any, progress: Progress) -> Iterator[Diagnostic]:
     for construct in constructs(
         type(model), [written[name] for name in (*native_class.functions, *native_class.properties) if name in written]
     ):
-        yield Diagnostic("error" if construct.is_error else "note", construct.where, construct.problem, construct.remedy)
+        yield Diagnostic(construct.level, construct.where, construct.problem, construct.remedy)
 
 
 def _compilation(model: Any, progress: Progress) -> Diagnoses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import logging
 import math
@@ -92,6 +93,27 @@ def add_budget(parser: Any, required: bool = False) -> None:
     budget = parser.add_mutually_exclusive_group(required=required)
     budget.add_argument("--seconds", type=seconds, metavar="S", help="wall-clock time for a decision")
     budget.add_argument("--iterations", type=positive, metavar="N", help="trials for a decision")
+
+
+def add_param(parser: Any) -> None:
+    """--param."""
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", dest="params", help="a parameter of the model")
+
+
+def read_domain(options: argparse.Namespace) -> str:
+    """The domain with the parameters of --param."""
+    from airoas.catalog import with_parameters
+
+    parameters: dict[str, Any] = {}
+    for item in options.params:
+        name, separator, text = item.partition("=")
+        if not separator or not name.isidentifier():
+            raise OptionError(f"--param {item}", "write --param name=value.")
+        try:
+            parameters[name] = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+        except (ValueError, SyntaxError):
+            parameters[name] = text
+    return with_parameters(options.domain, parameters)
 
 
 def add_agent(parser: Any) -> None:

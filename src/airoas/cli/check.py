@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airoas.cli.arguments import add_param, read_domain
 from airoas.cli.progress import status_line, watching
 from airoas.errors import ModelError
 
@@ -20,7 +21,10 @@ EPISODES = 20
 
 def add(commands: Any) -> None:
     check = commands.add_parser("check", help="look a model of yours over", description="Say what is wrong with a model.")
-    check.add_argument("model", metavar="FILE.py:MODEL", help="a class decorated with @airoas.model, or a domain's name")
+    check.add_argument(
+        "domain", metavar="FILE.py:MODEL", help="a class decorated with @airoas.model, an instance of one, or a domain's name"
+    )
+    add_param(check)
     remark = "then let AIROAS play a few episodes beside random actions, 0.1 s a decision, and say where it looks weak"
     check.add_argument("--plan", action="store_true", help=remark)
     check.add_argument("--json", action="store_true", help="print one JSON object")
@@ -32,17 +36,18 @@ def _check(options: argparse.Namespace) -> int:
     from airoas.checker.check import Report, check
     from airoas.checker.diagnostics import diagnostic
 
-    path, separator, name = options.model.rpartition(":")
+    path, separator, name = options.domain.rpartition(":")
     try:
-        model = load_class(path, name) if separator and path.endswith(".py") else find_domain(options.model)(0)
+        by_class = separator and path.endswith(".py") and not options.params
+        model = load_class(path, name) if by_class else find_domain(read_domain(options))(0)
     except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
         report = Report(name, (diagnostic(error),))
     else:
-        with status_line(f"check {options.model}") as show:
+        with status_line(f"check {options.domain}") as show:
             report = check(model, show)
     print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
     if options.plan and report.ok:
-        _play(options.model)
+        _play(read_domain(options))
     return 0 if report.ok else 1
 
 

@@ -10,7 +10,18 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airoas.cli.arguments import add_agent, add_budget, add_full, add_mode, add_timeout, positive, read_settings, whole
+from airoas.cli.arguments import (
+    add_agent,
+    add_budget,
+    add_full,
+    add_mode,
+    add_param,
+    add_timeout,
+    positive,
+    read_domain,
+    read_settings,
+    whole,
+)
 from airoas.cli.progress import watching
 from airoas.errors import OptionError
 
@@ -24,7 +35,9 @@ log = logging.getLogger(__name__)
 
 def add(commands: Any) -> None:
     run = commands.add_parser("run", help="run a planner on a domain", description="Run episodes and print how they went.")
-    run.add_argument("domain", metavar="DOMAIN", help="a name from `airoas list`, or file.py:Model")
+    run.add_argument(
+        "domain", metavar="DOMAIN", help="a name from `airoas list`, or file.py:Model; an instance in a file will do, file.py:INSTANCE"
+    )
     run.add_argument("planner", metavar="PLANNER", help="a name from `airoas list`, or file.py:Planner")
     run.add_argument("--episodes", type=positive, default=10, metavar="N", help="how many (default 10)")
     run.add_argument("--seed", type=whole, default=0, metavar="K", help="seed of the first episode; the others follow (default 0)")
@@ -34,6 +47,7 @@ def add(commands: Any) -> None:
     add_timeout(run)
     add_full(run)
     add_agent(run)
+    add_param(run)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
     remark = "for a policy to be learned at the first use of a model without hints, by planners that learn (default 10; 0: none)"
     run.add_argument("--learn", type=float, default=10.0, metavar="S", help=f"seconds {remark}")
@@ -68,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
                 for row in run([{**task, **extra} for task in tasks], running):
                     rows[row["id"]] = row
                     watch(row, rows)
-    summary = summarise(options.domain, options.planner, (rows[task["id"]] for task in tasks))
+    summary = summarise(spec.cells[0].domain, options.planner, (rows[task["id"]] for task in tasks))
     _print_summary(summary)
     if options.json:
         print(json.dumps(summary.to_dict()))
@@ -80,13 +94,14 @@ def _spec(options: argparse.Namespace) -> Spec:
     from airoas.catalog import options_of
     from airoas.experiments.spec.building import build
 
-    table: dict[str, Any] = {"title": f"{options.planner} on {options.domain}"}
+    domain = read_domain(options)
+    table: dict[str, Any] = {"title": f"{options.planner} on {domain}"}
     table |= {key: getattr(options, key) for key in ("episodes", "seed", "filter", "particles")}
     table |= {"max_steps": options.max_steps} if options.max_steps else {}
     settings = read_settings(options)
     if "learn_seconds" in options_of(options.planner):
         settings.setdefault("learn_seconds", options.learn)
-    table |= {"domains": [options.domain], "planners": {options.planner: settings}}
+    table |= {"domains": [domain], "planners": {options.planner: settings}}
     return build(table, folder=Path.cwd())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airoas.cli.arguments import add_agent, add_budget, add_timeout, positive, read_settings
+from airoas.cli.arguments import add_agent, add_budget, add_param, add_timeout, positive, read_domain, read_settings
 from airoas.cli.progress import EVERY, watching
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ def add(commands: Any) -> None:
     tune.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
     add_timeout(tune)
     add_agent(tune)
+    add_param(tune)
     tune.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option that stays as it is")
     tune.add_argument("--sampler", choices=("tpe", "random"), default="tpe", help="Optuna's sampler (default tpe)")
     tune.add_argument("--pruner", choices=("median", "hyperband", "none"), default="median", help="Optuna's pruner (default median)")
@@ -47,7 +48,7 @@ def _tune(options: argparse.Namespace) -> int:
 
     fixed = read_settings(options)
     tuning = Tuning(
-        domain=options.domain,
+        domain=read_domain(options),
         planner=options.planner,
         fixed=fixed,
         episodes=options.episodes,

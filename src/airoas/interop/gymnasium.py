@@ -21,6 +21,7 @@ from airoas.modelling.introspection import location
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream
+from airoas.viz.pictures import pixels
 
 try:
     import gymnasium
@@ -38,7 +39,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
     `action_space.sample(mask)` takes.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         self.model: Any = _checked(model)
         self.max_steps = whole("max_steps", model.max_steps if max_steps is None else max_steps, 1)
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, or leave it out.")
+            raise OptionError(f"render_mode is {render_mode!r}", "use 'ansi' for text, 'rgb_array' for pictures, or leave it out.")
         self.render_mode = render_mode
         shapes = model.shapes
         if shapes.action is None:
@@ -61,7 +62,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), len(shapes.action.kinds)) for bound in action_bounds)
             self.action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float64)
         width = len(shapes.observation.kinds)
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float64)
+        self.observation_space = gymnasium.spaces.Box(*_observation_bounds(model, width), (width,), np.float64)
         self._states, self._observations = np.empty((2, len(shapes.state.kinds))), np.zeros((1, width))
         self._time: int | None = None
         """Steps taken; None outside an episode."""
@@ -102,11 +103,17 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             raise OptionError(f"the action {action} is outside the action space", f"keep within {space.low} and {space.high}.")
         return row
 
-    def render(self) -> str | None:
-        """The true state as text where `render_mode` is "ansi"."""
+    def render(self) -> Any:
+        """The true state: as text where `render_mode` is "ansi", as a picture [height, width, 3] by the model's `draw` where it is
+        "rgb_array"."""
         if self.render_mode is None:
             return None
         state = self.model.from_row("state", self._states[0])
+        if self.render_mode == "rgb_array":
+            picture, remark = pixels(self.model, state)
+            if remark:
+                warnings.warn(remark, stacklevel=2)
+            return picture
         if self.model.has("text"):
             try:
                 return str(guard(self.model, "text", lambda: self.model.text(state, None)))
@@ -121,6 +128,21 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
             over = self.model.is_terminal(state)
             info["action_mask"] = np.array([not over and self.model.legal(state, a) for a in range(self.model.n_actions)], dtype=np.int8)
         return info
+
+
+def _observation_bounds(model: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest observation [width]; infinite where the model does not say. Zeros, which stand where nothing is
+    observed, are within."""
+    if not model.has("observation_bounds"):
+        return np.full(width, -np.inf), np.full(width, np.inf)
+    given = guard(model, "observation_bounds", model.observation_bounds)
+    try:
+        lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), width) for bound in given)
+        assert (lowest <= highest).all()
+    except (TypeError, ValueError, AssertionError):
+        where = f"{type(model).__name__}.observation_bounds"
+        raise ModelError(f"returns {given!r}", f"return the lowest and the highest of {width} numbers.", where=where) from None
+    return np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
 
 
 class Policy:

@@ -149,8 +149,13 @@ def model(cls: C) -> C:
     return type(cls.__name__, (cls, Model), scope)  # type: ignore[return-value]
 
 
+_LONGEST = 60
+
+
 def _short(value: Any) -> str:
-    return f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    return repr(f"{value[: _LONGEST - 1]}…" if isinstance(value, str) and len(value) > _LONGEST else value)
 
 
 def _refuse_change(self: Any, name: str, value: Any) -> None:

@@ -79,6 +79,13 @@ HOOKS = {
             "draw state and belief, either may be None (default: a plain picture)",
             compiled=False,
         ),
+        Hook(
+            "observation_bounds",
+            (),
+            "lowest, highest",
+            "the lowest and the highest observation, a number or one for each component (default: not known)",
+            compiled=False,
+        ),
         Hook("text", ("s", "belief"), "text", "the same for a terminal (default: the numbers)", compiled=False),
     )
 }

@@ -153,7 +153,8 @@ class Construct(NamedTuple):
     where: str
     problem: str
     remedy: str
-    is_error: bool
+    level: str
+    """error, warning or note."""
 
 
 _INEXACT = {"hypot", "gamma", "lgamma", "expm1", "log1p", "cbrt", "dist", "fsum"}
@@ -182,17 +183,21 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
         if part.__code__.co_filename not in files:
             continue
         label = f"{kind.__name__}.{methods[part.__code__]}" if part.__code__ in methods else part.__name__
-        for what, line in _telling(part):
+        numbers = part.__code__.co_varnames[1 : part.__code__.co_argcount] if methods.get(part.__code__) in HOOKS else ()
+        for what, line in (*_telling(part), *_text_comparisons(part.__code__, numbers)):
             if (what, part.__code__.co_filename, line) in said:
                 continue
             said.add((what, part.__code__.co_filename, line))
             where = f"{label} ({part.__code__.co_filename}, line {line})"
             if what.startswith("draws"):
-                yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", True)
+                yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", "error")
+            elif what.startswith("compares"):
+                remedy = "compare with a number: an action is its index in `actions`, and states and observations are made of numbers."
+                yield Construct(where, what, remedy, "warning")
             else:
                 instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
                 remedy = f"{instead} where that matters; each mode is right on its own." if instead else "each mode is right on its own."
-                yield Construct(where, f"{what} may differ in the last bit between interpreted and compiled runs", remedy, False)
+                yield Construct(where, f"{what} may differ in the last bit between interpreted and compiled runs", remedy, "note")
 
 
 def _telling(function: types.FunctionType) -> Iterator[tuple[str, int]]:
@@ -222,3 +227,22 @@ def _telling(function: types.FunctionType) -> Iterator[tuple[str, int]]:
             else:
                 root = f"{root}.{name}" if root and name else ""
             constant = instruction.argval if instruction.opname in ("LOAD_CONST", "LOAD_SMALL_INT") else None
+
+
+def _text_comparisons(code: types.CodeType, numbers: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Where one of these arguments, or a part of it, is compared with text, which is never equal to it."""
+    name, text, line = "", None, code.co_firstlineno  # the variable and the text that were loaded last
+    for instruction in dis.get_instructions(code):
+        position = instruction.positions
+        line = position.lineno if position is not None and position.lineno is not None else line
+        if instruction.opname.startswith("LOAD_FAST"):
+            name = str(instruction.argval)
+        elif instruction.opname == "LOAD_CONST" and name in ("", *numbers):
+            values = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+            text = next((value for value in values if isinstance(value, str)), text)
+        elif instruction.opname in ("COMPARE_OP", "CONTAINS_OP"):
+            if name in numbers and text is not None:
+                yield f"compares `{name}`, a number or a tuple of numbers, with the text {text!r}", line
+            name, text = "", None
+        elif not instruction.opname.startswith(("LOAD_ATTR", "BINARY_SUBSCR", "BINARY_OP", "CACHE", "COPY", "SWAP", "LOAD_SMALL_INT")):
+            name, text = "", None

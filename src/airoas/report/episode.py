@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from airoas.belief.filters.interface import Filter
 from airoas.belief.particles import Particles
@@ -87,8 +85,10 @@ def replay(row: Row, progress: Progress) -> str:
         note = f"Not the same as recorded ({why}): {rounded('; '.join(departed))}."
     else:
         note, episode = "The same as recorded, to the last bit.", as_recorded(episode, row)
-    title = f"{Path(row['planner']).name} on {Path(row['domain']).name}"  # file.py:Model without its folder
-    return write(episode, recorder.snapshots, title, note, progress)
+    title = f"{Path(row['planner']).name} on {Path(row['domain']).name}, seed {row['seed']}"  # file.py:Model without its folder
+    options = ", ".join(f"{name} {value}" for name, value in row["options"].items())
+    asked = {"episode": row["id"], "domain": row["domain"], "planner": row["planner"], "options": options, "seed": row["seed"]}
+    return write(episode, recorder.snapshots, title, asked, note, progress)
 
 
 def as_recorded(episode: Episode, row: Row) -> Episode:
@@ -114,7 +114,8 @@ def report(
     """Run an episode as `simulate` does; its page, to be written to a file that ends in .html."""
     recorder = Recorder(planner, nodes_for(model.max_steps if max_steps is None else max_steps), lambda doing: None)
     episode = simulate(model, recorder, seed, filter, particles, max_steps)
-    return write(episode, recorder.snapshots, f"{type(planner).__name__} on {type(model).__name__}", "", lambda doing: None)
+    title = f"{type(planner).__name__} on {type(model).__name__}, seed {seed}"
+    return write(episode, recorder.snapshots, title, {"domain": model, "planner": planner, "seed": seed}, "", lambda doing: None)
 
 
 def nodes_for(steps: int) -> int:
@@ -122,7 +123,8 @@ def nodes_for(steps: int) -> int:
     return max(FEWEST_NODES, min(MOST_NODES, MOST_NODES_IN_ALL // max(1, steps)))
 
 
-def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note: str, progress: Progress) -> str:
+def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, asked: dict[str, Any], note: str, progress: Progress) -> str:
+    """asked: what was run, by name."""
     annealings: list[list[Annealed]] = []
     beliefs: list[dict[str, Any]] = []
     sections: list[str] = []
@@ -149,7 +151,10 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
     names = component_names(episode.model)
     unsure = [axis for axis in view.axes if any(len(set(belief["columns"][axis])) > 1 for belief in beliefs)]
     data = {"components": names, "whole": whole, "axes": unsure or view.axes[:1], "beliefs": beliefs, "steps": steps}
-    remarks = [f"<p>{escape(note)}</p>"] if note else []
+    used = "" if episode.filter_name == "exact" else f", {episode.particles} particles"
+    told = {**asked, "filter": episode.filter_name + used}
+    remarks = [_as_list((name, str(value)) for name, value in told.items() if str(value))]
+    remarks += [f"<p>{escape(note)}</p>"] if note else []
     return page(
         title,
         [*remarks, _explorer(episode, sections), f"<h2>All steps</h2><div class='wide' id='all'>{episode.table().html()}</div>"],
@@ -159,17 +164,12 @@ def write(episode: Episode, snapshots: list[DecisionSnapshot], title: str, note:
 
 def _by_component(belief: Particles) -> dict[str, Any]:
     """The particles of a belief by component, few enough for a page."""
-    keep = belief.weights > 0.0
-    states, weights = belief.states[keep], belief.weights[keep]
+    few = belief.thinned(MOST_PARTICLES)
     remark = f"{len(belief)} particles, ESS {belief.ess:.0f}"
-    if len(states) > MOST_PARTICLES:
-        # evenly spaced draws, none of them random: the page is the same each time
-        spots = (np.arange(MOST_PARTICLES) + 0.5) / MOST_PARTICLES
-        states = states[np.minimum(np.searchsorted(np.cumsum(weights), spots), len(states) - 1)]
-        weights = np.full(MOST_PARTICLES, 1.0 / MOST_PARTICLES)
+    if len(few) == MOST_PARTICLES < len(belief):
         remark += f"; {MOST_PARTICLES} drawn from them are shown"
-    columns = [[float(f"{x:.5g}") for x in column] for column in states.T]
-    return {"columns": columns, "weights": [float(f"{w:.3g}") for w in weights], "note": remark}
+    columns = [[float(f"{x:.5g}") for x in column] for column in few.states.T]
+    return {"columns": columns, "weights": [float(f"{w:.3g}") for w in few.weights], "note": remark}
 
 
 def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
@@ -188,9 +188,14 @@ def _annealing_note(episode: Episode, annealed: list[Annealed]) -> str:
 def _section(episode: Episode, t: int, belief: Particles, image: str, remarks: list[str]) -> str:
     over = t == episode.steps
     alt = f"The state and the belief {'at the end' if over else f'before step {t}'}"
-    summary = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _facts(episode, t, belief))
+    summary = _as_list(_facts(episode, t, belief))
     notes = "".join(f'<p class="note">{escape(remark)}</p>' for remark in filter(None, remarks))
-    return f'<section class="step" data-step="{t}" hidden><dl>{summary}</dl><img alt="{alt}" src="{image}">{notes}</section>'
+    return f'<section class="step" data-step="{t}" hidden>{summary}<img alt="{alt}" src="{image}">{notes}</section>'
+
+
+def _as_list(facts: Iterable[tuple[str, str]]) -> str:
+    """Names with their values."""
+    return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>' for name, value in facts)}</dl>"
 
 
 def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, str]]:
@@ -199,20 +204,23 @@ def _facts(episode: Episode, t: int, belief: Particles) -> Iterator[tuple[str, s
     around = zip(component_names(episode.model), belief.mean(), belief.std(), strict=True)
     yield "belief, mean ± sd", ", ".join(f"{name} {mean:.4g} ± {sd:.3g}" for name, mean, sd in around)
     if t == episode.steps:
-        yield "the end", "terminal state reached" if episode.terminated else "step limit reached"
-        yield "discounted return", f"{episode.discounted_return:.4g}"
+        yield "the end", episode.ending
+        if not math.isnan(episode.discounted_return):
+            yield "discounted return", f"{episode.discounted_return:.4g}"
         return
     step = episode.trace[t]
     decision, stats = step.decision, step.decision.stats
     yield "action", episode.action_name(step.action)
     yield "observation", NOTHING if step.observation is None else named(step.observation)
-    yield "reward", f"{step.reward:g}"
+    if not math.isnan(step.reward):
+        yield "reward", f"{step.reward:g}"
     yield "value of the plan", NOTHING if math.isnan(decision.value) else f"{decision.value:.4g}"
     if not math.isnan(decision.lower + decision.upper):
         yield "bounds", f"[{decision.lower:.4g}, {decision.upper:.4g}]"
     yield "search", f"{stats.trials} trials, {stats.nodes} belief nodes, depth {stats.depth}" if stats.nodes else NOTHING
     yield "stopped by", "no search" if stats.stop == "done" else stats.stop
     yield "plan time", f"{1e3 * stats.seconds:.1f} ms"
+    yield "surprise", f"{step.surprise:.2f}{', the belief is lost' if step.lost else ''}"
     if step.recovery:
         yield "filter", step.recovery
 

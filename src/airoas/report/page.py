@@ -9,7 +9,7 @@ from typing import Any
 
 from airoas import __version__
 from airoas.errors import OptionError
-from airoas.experiments.run.play import plain
+from airoas.tables import plain
 
 FOLDER = Path(__file__).parent
 POLICY = (

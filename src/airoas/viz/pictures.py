@@ -48,7 +48,13 @@ def view_of(episode: Any) -> View:
     first = next(episode.beliefs())
     spreads = [first.std(), *(step.std for step in episode.trace)]
     means = [first.mean(), *(step.mean for step in episode.trace)]
-    seen = (np.array(episode.states, float), first.states[first.weights > 0.0], np.subtract(means, spreads), np.add(means, spreads))
+    known = [s for s in episode.states if s is not None]  # a robot's log has none
+    seen = (
+        np.array(known or [first.mean()], float),
+        first.states[first.weights > 0.0],
+        np.subtract(means, spreads),
+        np.add(means, spreads),
+    )
     axes = widest(spreads)
     points = np.concatenate(seen)[:, axes]
     low, high = points.min(axis=0), points.max(axis=0)
@@ -136,6 +142,17 @@ def inline(figure: Any) -> str:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=100)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def pixels(model: Any, s: Any) -> tuple[np.ndarray, str]:
+    """A state as a picture [height, width, 3] of bytes; and why it is a plain one, if `draw` failed."""
+    figure = new_figure(*SIZE)
+    remark = draw(model, figure.subplots(), s, None)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[:, :, :3].copy(), remark
 
 
 def plot(episode: Any, steps: Any = None) -> Any:

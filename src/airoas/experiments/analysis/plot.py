@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from airoas.errors import OptionError
+from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.summary import finished, returns
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell, Part, Spec, format_value
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")  # told apart by the colour-blind too
 MARKERS = "osD^vP*X"
+_OUTLYING = 8.0
+"""Times the middle width of intervals, from which one is too wide to be shown whole."""
 AXES = {"seconds": "seconds for a decision", "iterations": "trials for a decision", "particles": "particles in the tree"}
 
 
@@ -91,6 +94,7 @@ def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
             if name in spec.reference.get(domain, {}):
                 mean, sem = spec.reference[domain][name]
                 panel.errorbar(mean, y + 0.25, xerr=sem and 1.96 * sem, fmt="x", color="#777777", capsize=2, markersize=5, linewidth=0.8)
+        _without_outliers(panel, [returns(list(finished(cell, rows).values())) for cell in lines[domain]])
         bound = spec.domains[domain].upper_bound
         if bound is not None:
             panel.axvline(bound, color="#B00000", linewidth=0.8, linestyle="--")
@@ -103,6 +107,24 @@ def _returns(spec: Spec, part: Part, rows: dict[str, Row]) -> Any:
         legend.append("dashed: proved upper bound")
     figure.supxlabel("; ".join(legend), fontsize=8)
     return figure
+
+
+def _without_outliers(panel: Any, known: list[Estimate]) -> None:
+    """Where some interval is far wider than the others are, end the axis where these do: else it leaves them no width. The
+    wide one goes on beyond the edge, where an arrow says so."""
+    spread = {y: one for y, one in enumerate(known) if one.n and math.isfinite(one.sem)}
+    widths = sorted(one.high - one.low for one in spread.values())
+    narrow = [one for one in spread.values() if one.high - one.low <= _OUTLYING * widths[(len(widths) - 1) // 2]]
+    if not 0 < len(narrow) < len(spread):
+        return
+    ends = [end for one in narrow for end in (one.low, one.high)] + [one.mean for one in known if one.n]
+    low, high = min(ends), max(ends)
+    edge = 0.05 * (high - low) or 1.0
+    panel.set_xlim(low - edge, high + edge)
+    for y, one in spread.items():
+        for end, is_beyond, arrow in ((low - edge, one.low < low - edge, "<"), (high + edge, one.high > high + edge, ">")):
+            if is_beyond:
+                panel.plot([end], [y], arrow, color="#777777", markersize=6, clip_on=False)
 
 
 def _kind(cell: Cell, planners: list[str]) -> Any:

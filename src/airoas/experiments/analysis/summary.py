@@ -66,6 +66,8 @@ class Summary:
     """By how many standard errors that is above what was earned, episode by episode."""
     recoveries: int
     """How often a filter had lost all its particles."""
+    lost: int
+    """How often a belief was found to be lost."""
     failures: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,6 +123,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         promised=promised,
         overrated=overrated,
         recoveries=sum(row["recoveries"] for row in done),
+        lost=sum(row.get("lost", 0) for row in done),
         failures=len(rows) - len(done),
     )
 

@@ -150,6 +150,9 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     recoveries = sum(one.recoveries for one in summaries)
     if recoveries:
         remarks.append(f"A filter lost all its particles and recovered {recoveries} times.")
+    lost = sum(one.lost for one in summaries)
+    if lost:
+        remarks.append(f"A belief was lost {lost} times: what was seen was not what it predicted.")
     remarks += [remark for summary in summaries for remark in weaknesses(summary)]
     return remarks
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airoas.experiments.rows.columns import ADJUSTED, OWN, Values, check_columns, check_group, check_row, parts_of, refuse, row_of, whole
+from airoas.experiments.rows.columns import (
+    ADJUSTED,
+    OPTIONAL,
+    OWN,
+    Values,
+    check_columns,
+    check_group,
+    check_row,
+    parts_of,
+    refuse,
+    row_of,
+    whole,
+)
 from airoas.experiments.rows.types import Row
 
 
@@ -47,8 +59,8 @@ class Lines:
     def write(self, row: Row) -> list[Any]:
         """The lines to write for a row. One with more or less than the usual, its moves or an error, is a row by itself."""
         groups, values = parts_of(row)
-        names = [*OWN, ADJUSTED] if ADJUSTED in values else [*OWN]
-        if values.keys() != set(names):
+        names = [*OWN, *OPTIONAL, *([ADJUSTED] if ADJUSTED in values else [])]
+        if not OWN.keys() <= values.keys() <= set(names):
             return [row]
         columns = ["of", *names]
         lines: list[Any] = [] if self._columns == columns else [{"columns": columns}]
@@ -58,4 +70,4 @@ class Lines:
                 number = 1 + max(self._groups, default=-1)
                 self._numbers[group], self._groups[number] = number, json.loads(group)
                 lines.append({"as": number, **self._groups[number]})
-        return [*lines, [[self._numbers[group] for group in groups], *(values[name] for name in names)]]
+        return [*lines, [[self._numbers[group] for group in groups], *(values.get(name) for name in names)]]

@@ -86,8 +86,10 @@ class Outcome(_Return, total=False):
     success: bool
     wrong_stop: bool
     recoveries: int
-    promised: float | None
-    """What the first decision thought that the episode was worth."""
+    lost: int
+    """How often the belief was found to be lost."""
+    promised: float
+    """What the first decision thought that the episode was worth, where it had an idea."""
     notes: dict[str, Any]
     search: SearchTotals
     adjusted: float
@@ -100,6 +102,7 @@ class Outcome(_Return, total=False):
     trials: list[int]
     nodes: list[int]
     depths: list[int]
+    surprise: list[float]
     shown: str
     """The episode as text, where it was asked for; not kept."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import platform
 import socket
@@ -15,14 +14,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from airoas import __version__, catalog
 from airoas.compiler.kernels import current_mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
 from airoas.experiments.rows.types import Machine, Outcome, Row, Task, Times, episode_spec
 from airoas.experiments.run.replay import Replayed
+from airoas.tables import plain
 
 
 def play(task: Task) -> Row:
@@ -82,7 +80,7 @@ def record(episode: Episode) -> Outcome:
     trace = episode.trace
     stats = [step.decision.stats for step in trace]
     last = trace[-1].reward if trace else 0.0
-    return {
+    outcome: Outcome = {
         "model": episode.model.fingerprint,
         "used_filter": episode.filter_name,
         "discounted_return": episode.discounted_return,
@@ -92,7 +90,7 @@ def record(episode: Episode) -> Outcome:
         "success": episode.terminated and last > 0.0,
         "wrong_stop": episode.terminated and last < 0.0,
         "recoveries": episode.recoveries,
-        "promised": plain(trace[0].decision.value) if trace else None,
+        "lost": len(episode.lost_at),
         "actions": plain([step.action for step in trace]),
         "rewards": plain([step.reward for step in trace]),
         "lower": plain([step.decision.lower for step in trace]),
@@ -101,6 +99,7 @@ def record(episode: Episode) -> Outcome:
         "trials": plain([s.trials for s in stats]),
         "nodes": plain([s.nodes for s in stats]),
         "depths": plain([s.depth for s in stats]),
+        "surprise": [round(step.surprise, 3) for step in trace],
         "notes": _notes([s.notes for s in stats]),
         "times": {
             "plan": [round(s.seconds, 6) for s in stats],
@@ -109,6 +108,10 @@ def record(episode: Episode) -> Outcome:
             "update": [round(step.update_seconds, 6) for step in trace],
         },
     }
+    promised = plain(trace[0].decision.value) if trace else None
+    if promised is not None:
+        outcome["promised"] = float(f"{promised:.6g}")
+    return outcome
 
 
 def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -118,21 +121,6 @@ def _notes(notes: list[dict[str, Any]]) -> dict[str, Any]:
         values = [plain(note.get(name)) for note in notes]
         summed[name] = values[0] if all(value == values[0] for value in values) else values
     return summed
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can hold it; what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(part) for part in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None else str(value)
 
 
 def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +134,8 @@ def with_tuples(options: dict[str, Any]) -> dict[str, Any]:
 
 def find_domain(reference: str) -> Any:
     """`catalog.find_domain`, which imports a file of the user's once for each version of it."""
-    file = Path(reference.rpartition(":")[0] or reference)
+    bare = catalog.without_parameters(reference)
+    file = Path(bare.rpartition(":")[0] or bare)
     return _maker(reference, file.stat().st_mtime_ns if file.is_file() else 0)
 
 

@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from airoas.catalog import EPISODES_PER_MAP, FAMILIES
+from airoas.catalog import EPISODES_PER_MAP, FAMILIES, with_parameters, without_parameters
 from airoas.errors import OptionError, suggest
 from airoas.experiments.spec.cells import Cell, DomainInfo, Part, Published, Spec, is_file_reference
 from airoas.experiments.spec.fit import check_fit
@@ -21,7 +21,7 @@ COUNTS = {"episodes", "maps"}
 SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps")
 PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose", "quick")
 TOP = (*PART, "title", "note", "parts", "reference", "scale", "only", "folder")
-DOMAIN = (*SETTINGS, "label", "note", "upper_bound")
+DOMAIN = (*SETTINGS, "label", "note", "upper_bound", "params")
 PLANNER = ("planner", "on", "vary")
 SCALED = ("episodes", "seconds", "iterations")
 QUICK = {"episodes": 0.1, "seconds": 0.1, "iterations": 0.1}
@@ -47,7 +47,8 @@ def build(table: Table, source: str = "", folder: Path | None = None, check: boo
         parts.append(_part(reader, part, where, _factors(reader, scale, part.get("quick", {})), domains, about))
     for number, part in enumerate([table, *tables]):
         for name, planner in part.get("planners", {}).items():
-            reader.only(planner.get("on", {}), domains, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
+            known = {*domains, *map(without_parameters, domains)}
+            reader.only(planner.get("on", {}), known, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
     parts = _chosen(reader, parts, reader.text(table, "only", ""))
     cells = [cell for part in parts for cell in part.cells]
     title, reference = _reference(reader, table, domains)
@@ -156,16 +157,19 @@ def _part(reader: _Reader, table: Table, where: str, factors: dict[str, float], 
             reader.only(own, DOMAIN, at)
             inherited = {key: table[key] for key in SETTINGS if key in table and not (key in COUNTS and own.keys() & COUNTS)}
             run = _settings(reader, name, inherited | own | outer, at, factors["episodes"])
-            info = domains.get(name, DomainInfo(Path(name).name, "", None))  # what one part says of a domain holds in all
+            params = {**about.get(name, {}), **own}.get("params", {})
+            reader.only(params, params, f"{at}.params")
+            domain = with_parameters(name, params)
+            info = domains.get(domain, DomainInfo(Path(domain).name, "", None))  # what one part says of a domain holds in all
             for given in (about.get(name, {}), own):
                 reader.only(given, DOMAIN, at)
                 bound = given.get("upper_bound", info.upper_bound)
                 if bound is not None and not isinstance(bound, (int, float)):
                     raise reader.error(f"upper_bound is {bound!r}", "give a number.", at)
                 info = DomainInfo(reader.text(given, "label", info.label, at), reader.text(given, "note", info.note, at), bound)
-            domains[name] = info
+            domains[domain] = info
             for planner, options in planners.items():
-                cells += _cells(reader, name, planner, options, run, outer, factors)
+                cells += _cells(reader, domain, planner, options, run, outer, factors)
     labels = [(cell.domain, cell.label) for cell in cells]
     for label in labels:
         if labels.count(label) > 1:
@@ -186,14 +190,14 @@ def _settings(reader: _Reader, domain: str, table: Table, where: str, factor: fl
     if table.keys() >= COUNTS:
         raise reader.error("both episodes and maps are given", f"give one; a map is {EPISODES_PER_MAP} episodes.", where)
     maps = reader.whole(table, "maps", None, 1, where)
-    if maps is not None and domain not in FAMILIES:
+    if maps is not None and without_parameters(domain) not in FAMILIES:
         remedy = f"give episodes instead; maps are drawn for {', '.join(FAMILIES)}."
         raise reader.error(f"{domain} has one map", remedy, where)
     first = reader.whole(table, "seed", 0, 0, where)
     episodes = reader.whole(table, "episodes", 100, 1, where) if maps is None else EPISODES_PER_MAP * maps
     wanted = episodes if factor == 1.0 else min(episodes, max(2, math.ceil(factor * episodes)))
     # In a family as many maps as there are, before any map is used twice: fewer episodes then say as much about maps as they can.
-    many, each = (math.ceil(episodes / EPISODES_PER_MAP), EPISODES_PER_MAP) if domain in FAMILIES else (episodes, 1)
+    many, each = (math.ceil(episodes / EPISODES_PER_MAP), EPISODES_PER_MAP) if without_parameters(domain) in FAMILIES else (episodes, 1)
     return {
         "filter": reader.text(table, "filter", "auto", where),
         "particles": reader.whole(table, "particles", 10_000, 1, where),
@@ -215,7 +219,7 @@ def _cells(
     reader.only(table, table if isinstance(table, dict) else (), where)
     own = table.get("on", {})
     reader.only(own, own, f"{where}.on")
-    special = own.get(domain, {})
+    special = own.get(domain, own.get(without_parameters(domain), {}))
     reader.only(special, special, f"{where}.on.{domain}")
     kind = reader.text(table, "planner", name, where)
     fixed = {key: value for key, value in table.items() if key not in PLANNER} | special

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airoas.catalog import EPISODES_PER_MAP, FAMILIES
+from airoas.catalog import EPISODES_PER_MAP, FAMILIES, without_parameters
 from airoas.experiments.rows.types import Task
 from airoas.experiments.spec.toml import write_toml
 
@@ -75,7 +75,8 @@ class DomainInfo:
 
 def is_file_reference(reference: str) -> bool:
     """Whether a domain, planner or filter is given as file.py:Name or file.pomdp, not by its name in the catalog."""
-    return reference.rpartition(":")[0].endswith(".py") or reference.lower().endswith(".pomdp")
+    bare = without_parameters(reference)
+    return bare.rpartition(":")[0].endswith(".py") or bare.lower().endswith(".pomdp")
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,9 @@ class Spec:
         """A name as it is, a file (file.py:Name, file.pomdp) with its whole path."""
         if not is_file_reference(reference):
             return reference
-        path, separator, name = (reference, "", "") if reference.lower().endswith(".pomdp") else reference.rpartition(":")
-        return f"{(self.folder / path).resolve()}{separator}{name}"
+        bare = without_parameters(reference)
+        path, separator, name = (bare, "", "") if bare.lower().endswith(".pomdp") else bare.rpartition(":")
+        return f"{(self.folder / path).resolve()}{separator}{name}{reference.removeprefix(bare)}"
 
     def tasks(self) -> list[Task]:
         """Every episode once: part by part, the cells of each advancing together, episodes on one map one after another. The first
@@ -134,7 +136,7 @@ class Spec:
             "particles": cell.particles,
             "max_steps": cell.max_steps,
             "seed": seed,
-            "map": seed // EPISODES_PER_MAP if cell.domain in FAMILIES else None,
+            "map": seed // EPISODES_PER_MAP if without_parameters(cell.domain) in FAMILIES else None,
         }
 
 

@@ -1,0 +1,93 @@
+"""Where else might one be? A belief that is lost gets particles from anywhere that explain what is seen.
+
+Sensor resetting is of Lenser and Veloso (2000), the injection of particles where readings are unlikely of Thrun, Burgard and Fox
+(2005, augmented Monte Carlo localisation). Anywhere is wherever random actions lead from the initial belief, and where actions may have
+failed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.particles import Particles
+from airoas.modelling.batch import batch
+from airoas.rng import Rng, stream
+
+_STEPS = 50
+"""Of random actions, at most."""
+_CANDIDATES = 20
+"""Times the particles wanted: so many places are looked at."""
+
+
+def reachable(model: Any, n: int, rng: Rng) -> np.ndarray:
+    """States [n, size] after 0 to 50 random actions from the initial belief, none of them terminal."""
+    functions, numbers = batch(model), np.arange(n)
+    states, alive = np.empty((n, model.shapes.state.size)), np.empty(n, np.bool_)
+    functions.initial(states, alive, rng.bits(62))
+    choices = np.random.default_rng(rng.bits(62))
+    limit = min(_STEPS, model.max_steps)
+    until, actions = choices.integers(limit + 1, size=n), np.zeros((n, model.shapes.action.size if model.shapes.action else 1))
+    after, rewards, walks, arrived = states.copy(), np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_)
+    for t in range(limit):
+        if model.n_actions:
+            actions[:, 0] = choices.integers(model.n_actions, size=n)
+        else:
+            functions.default_actions(states, alive, rng.bits(62), numbers, actions)
+        functions.permits(states, alive & (until > t), actions, walks)
+        functions.step(states, walks, actions, rng.bits(62), numbers, after, rewards, arrived)
+        states[arrived] = after[arrived]  # what would end the episode is not done
+    return np.ascontiguousarray(states[alive])
+
+
+def doubtful(model: Any, belief: Particles, since: Sequence[tuple[Any, Any]], n: int, rng: Rng) -> Particles | None:
+    """The belief after actions and observations if each action was done not at all, once or twice: n particles; None where none is
+    left."""
+    functions, numbers = batch(model), np.arange(n)
+    choices, rewards = np.random.default_rng(rng.bits(62)), np.empty(n)
+    after = belief
+    for action, observation in since:
+        states, alive, actions = after.draw(n, rng).states.copy(), np.ones(n, np.bool_), model.row("action", action)
+        times = choices.integers(3, size=n)
+        for k in (1, 2):
+            goes, arrived = alive & (times >= k), np.empty(n, np.bool_)
+            functions.inspect(states, goes, np.zeros(0, np.bool_))
+            functions.step(states, goes, actions, rng.bits(62), numbers, states, rewards, arrived)
+            alive &= arrived | (times < k)
+        weighed = _weighed(model, states, alive, action, observation)
+        if weighed is None:
+            return None
+        after = weighed
+    return after.draw(n, rng)
+
+
+def _weighed(model: Any, states: np.ndarray, alive: np.ndarray, action: Any, observation: Any) -> Particles | None:
+    """States by how well they explain what is seen on arriving there; None where none does."""
+    logs = np.empty((1, len(states)))
+    batch(model).log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)
+    return Particles(states, log_weights=logs[0]) if logs.max() > -np.inf else None
+
+
+class Relocation:
+    """Finds places for a belief that is lost."""
+
+    def __init__(self, model: Any, particles: int) -> None:
+        """particles: of each kind that it finds."""
+        self.model, self.particles = model, particles
+
+    @functools.cached_property
+    def candidates(self) -> np.ndarray:
+        return reachable(self.model, _CANDIDATES * self.particles, stream(0, "relocation"))
+
+    def find(self, belief: Particles | None, sure: Particles, since: Sequence[tuple[Any, Any]], rng: Rng) -> Particles | None:
+        """In equal parts the belief, if there is one; the places that explain what was seen last, on arriving there; and where one might be
+        if what was done since one was `sure` did not work as the model says. None where nothing explains it."""
+        somewhere = _weighed(self.model, self.candidates, np.ones(len(self.candidates), np.bool_), *since[-1])
+        parts = [belief, doubtful(self.model, sure, since, self.particles, rng), somewhere and somewhere.draw(self.particles, rng)]
+        known = [part for part in parts if part is not None]
+        if len(known) == (belief is not None):
+            return None
+        return Particles(np.concatenate([part.states for part in known]), np.concatenate([part.weights / len(known) for part in known]))

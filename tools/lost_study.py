@@ -1,0 +1,214 @@
+"""How soon a robot notices that it is lost, how often it does so without reason, and whether it finds itself again: the data of
+docs/robot.md.
+
+`python -m tools.lost_study` (about half an hour on one core) writes docs/robot/*.csv; with names of studies, these alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import airoas
+from airoas import Agent, Particles
+from airoas.catalog import DOMAINS, FAMILIES
+from airoas.domains.strangers.building import BEAM_SD, FORWARD, LEFT, MAP, RIGHT, STRIDE, TURN, Building, State, beams
+from airoas.planners import Random
+from tools.marks import ROOT
+
+FOLDER = ROOT / "docs" / "robot"
+STEPS, RUNS, LONGEST = 3000, 30, 60
+"""Steps of a domain in the study of false alarms; runs of a trouble in the building, and how long one is."""
+EPISODES = 40
+"""Of each number of particles."""
+SETTLED = 8
+"""Steps before something happens to the robot."""
+TROUBLES = ("none", "wrong room", "slip", "kidnapped")
+INFORMATIVE = 3.0
+SLIP = 0.5
+"""Of a stride, where a wheel slips."""
+Record = dict[str, Any]
+
+
+def false_alarms() -> list[Record]:
+    """Every domain with the right model and a random planner."""
+    records = []
+    for name in DOMAINS:
+        if name in FAMILIES or name.startswith("bare-"):
+            continue
+        steps = alarms = seed = deprived = 0
+        while steps < STEPS:
+            try:
+                episode = airoas.simulate(DOMAINS[name](0), Random(), seed=700_000 + seed)
+            except airoas.ParticleDeprivationError:  # it says so itself
+                deprived, seed = deprived + 1, seed + 1
+                continue
+            alarms += len(episode.lost_at)
+            steps, seed = steps + episode.steps, seed + 1
+        records.append(
+            {"domain": name, "filter": episode.filter_name, "episodes": seed, "steps": steps, "alarms": alarms, "deprived": deprived}
+        )
+        print(records[-1], flush=True)
+    return records
+
+
+CELLS = list(reversed(MAP.split()))
+MIDDLE, ALONG = (5.0, 14.0, 23.0), 14.9
+"""Where rooms and the corridor are in the middle, x and y."""
+DOORS = {True: (4.5, 13.5, 22.5), False: (5.5, 14.5, 23.5)}
+"""The x of the doors in the north and in the south."""
+
+
+class Tour:
+    """Drives through the building as one who sees it from above: out of the room, along the corridor, into the next room."""
+
+    def __init__(self, model: Any, rng: np.random.Generator) -> None:
+        self.model, self.rng = model, rng
+        self.points: list[tuple[float, float]] = []
+
+    def action(self, s: State) -> int:
+        if self.points and math.dist((s.x, s.y), self.points[0]) < 1.2:
+            self.points.pop(0)
+        if not self.points:
+            self.points = self._way(s)
+        aim = math.atan2(self.points[0][1] - s.y, self.points[0][0] - s.x)
+        off = (aim - s.heading + math.pi) % (2.0 * math.pi) - math.pi
+        if abs(off) <= TURN / 2 + 0.02:
+            front = beams(self.model.walls, s)[0]
+            return FORWARD if front > STRIDE + 0.3 else int(self.rng.choice((LEFT, RIGHT)))
+        return LEFT if off > 0 else RIGHT
+
+    def restart(self) -> None:
+        self.points = []
+
+    def _way(self, s: State) -> list[tuple[float, float]]:
+        points = []
+        if not 13.0 <= s.y <= 17.0:  # in a room
+            north = s.y > 15.0
+            door = DOORS[north][min(2, int((s.x - 1.0) // 9.0))]
+            points += [(door, 19.5 if north else 10.5), (door, ALONG)]
+        north, room = bool(self.rng.integers(2)), int(self.rng.integers(3))
+        door = DOORS[north][room]
+        return [*points, (door, ALONG), (door, 19.5 if north else 10.5), (MIDDLE[room], 23.0 if north else 7.0)]
+
+
+def anywhere(model: Any, rng: Any) -> State:
+    """A place in a room."""
+    return State(*model.from_row("state", Particles.sample(model, 1, rng).states[0]))
+
+
+def elsewhere(s: State, numbers: np.random.Generator) -> State:
+    """The same place in another room, turned where that lies on the other side of the corridor: nothing tells the two gaps inside."""
+    room = min(2, int((s.x - 1.0) // 9.0)) + 3 * (s.y > 15.0)
+    other = int(numbers.choice([k for k in range(6) if k != room]))
+    x, y = s.x - 1.0 - 9.0 * (room % 3), s.y - 1.0 - 17.0 * (room // 3)
+    if room // 3 == other // 3:
+        return State(1.0 + 9.0 * (other % 3) + x, s.y, s.heading, 0)
+    return State(9.0 + 9.0 * (other % 3) - x, 12.0 + 17.0 * (other // 3) - y, (s.heading + math.pi) % (2.0 * math.pi), 0)
+
+
+def around(s: State, n: int, numbers: np.random.Generator) -> Particles:
+    """A belief that is sure of a place."""
+    states = np.tile(np.array([s.x, s.y, s.heading, 0.0]), (n, 1))
+    states[:, :3] += numbers.normal(size=(n, 3)) * (0.2, 0.2, 0.05)
+    states[:, 2] %= 2.0 * math.pi
+    return Particles(states)
+
+
+def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Record:
+    """A robot on tour, with its agent. After some steps one of the troubles begins."""
+    model, rng, numbers = Building(), airoas.stream(seed, "world"), np.random.default_rng(seed)
+    s, tour = anywhere(model, rng), None
+    tour = Tour(model, numbers)
+    agent = Agent(model, Random(), seed, particles=particles, belief=around(s, particles, numbers), **options)
+    noticed = recovered = None
+    informative = n_near = 0
+    off = False
+    for t in range(LONGEST):
+        since = t - SETTLED
+        if since == 0 and trouble == "kidnapped":
+            s = anywhere(model, rng)
+            tour.restart()
+        if since == 0 and trouble == "wrong room":
+            agent.updated = airoas.Updated(around(elsewhere(s, numbers), particles, numbers))
+        action = tour.action(s)
+        s = moved(model, s, action, rng, SLIP if trouble == "slip" and since >= 0 else 1.0)
+        if since >= 0 and noticed is None:
+            informative += divergence(model, agent, action, s, rng) > INFORMATIVE
+        agent.observe(model.observe(s, action, rng), action=action)
+        if since >= 0:
+            near = weight_near(agent.belief, s)
+            if noticed is None and (agent.lost or agent.recovery):
+                noticed = since + 1
+            off = off or near < 0.2
+            if off and recovered is None and near >= 0.8:
+                recovered = since + 1
+            n_near += near >= 0.8
+    times = {"noticed": noticed, "informative": informative, "recovered": recovered, "near": n_near}
+    return {"trouble": trouble, "recover": options.get("recover", False), "seed": seed, **times}
+
+
+def moved(model: Any, s: State, action: int, rng: Any, slip: float) -> State:
+    """A step of the world; slip: how much of a stride is left."""
+    after: State = model.step(s, action, rng)[0]
+    if action == FORWARD:
+        return State(s.x + slip * (after.x - s.x), s.y + slip * (after.y - s.y), after.heading, 0)
+    return after
+
+
+def divergence(model: Any, agent: Agent, action: int, s: State, rng: Any) -> float:
+    """Of what is to be seen in the true place from what the belief predicts, about, in nats; above 3 an observation is informative."""
+    few = agent.belief.draw(300, rng)
+    truth = np.array(beams(model.walls, s))
+    likely = 0.0
+    for row in few.states:
+        predicted = model.step(State(row[0], row[1], row[2], 0), action, rng)[0]
+        gaps = (np.array(beams(model.walls, predicted)) - truth) / BEAM_SD
+        likely += math.exp(-0.5 * float(gaps @ gaps)) / len(few)
+    return -math.log(max(likely, 1e-300))
+
+
+def weight_near(belief: Particles, s: State) -> float:
+    """The weight within 1 m of the truth."""
+    return float(belief.weights[np.hypot(belief.states[:, 0] - s.x, belief.states[:, 1] - s.y) <= 1.0].sum())
+
+
+def troubles() -> list[Record]:
+    """A robot in the building to which something happens, with and without recovery."""
+    return [run(trouble, 710_000 + i, recover=recover) for recover in (False, True) for trouble in TROUBLES for i in range(RUNS)]
+
+
+def particles() -> list[Record]:
+    """The building with a random planner and several numbers of particles: whether the truth was lost at the end, and noticed."""
+    records = []
+    for n in (500, 2000, 10_000):
+        for i in range(EPISODES):
+            episode = airoas.simulate(Building(), Random(), seed=720_000 + i, particles=n)
+            *_, last = episode.beliefs()
+            lost = weight_near(last, State(*episode.states[episode.steps - episode.terminated])) < 0.01
+            records.append({"particles": n, "seed": 720_000 + i, "steps": episode.steps, "lost": lost, "noticed": bool(episode.lost_at)})
+    return records
+
+
+STUDIES = {"false_alarms": false_alarms, "troubles": troubles, "particles": particles}
+
+
+def main(names: list[str]) -> None:
+    warnings.simplefilter("ignore", airoas.LostWarning)
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or STUDIES:
+        records = STUDIES[name]()
+        with open(Path(FOLDER) / f"{name}.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, list(records[0]))
+            writer.writeheader()
+            writer.writerows(records)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
