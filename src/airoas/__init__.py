@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         StoredDataError,
     )
     from airoas.experiments.analysis.load import load
+    from airoas.modelling.actions import Box, Choice
     from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
 
@@ -61,6 +62,7 @@ _HOMES = {
         "StoredDataError",
     ),
     "experiments.analysis.load": ("load",),
+    "modelling.actions": ("Box", "Choice"),
     "modelling.decorator": ("model",),
     "rng": ("Rng", "stream"),
 }
@@ -75,6 +77,8 @@ __all__ = [
     "Belief",
     "BeliefError",
     "BootstrapFilter",
+    "Box",
+    "Choice",
     "CompileError",
     "Diagnostic",
     "Episode",
