@@ -122,11 +122,11 @@ def test_tiles_tell_the_lane():
     ],
 )
 def test_arm(joints, where, touch):
-    found = sensor_placement.sensor(Vector[8](joints))
-    assert found == pytest.approx(where, abs=1e-6)
-    s = sensor_placement.State(Vector[8](joints), *found)
+    position = sensor_placement.sensor(Vector[8](joints))
+    assert position == pytest.approx(where, abs=1e-6)
+    s = sensor_placement.State(Vector[8](joints), *position)
     assert sensor_placement.touch(s) == touch
-    assert sensor_placement.SensorPlacement().is_terminal(s) == (found[0] > 7.325)
+    assert sensor_placement.SensorPlacement().is_terminal(s) == (position[0] > 7.325)
 
 
 def test_way_to_the_goal():

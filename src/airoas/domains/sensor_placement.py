@@ -19,13 +19,13 @@ else:
 JOINTS = 8
 ABOUT_Y = (False, True, True, False, False, True, False, False)
 """The joints that turn about their own y axis; the others turn about z."""
-LINK, LAST = 1.0, 1.0625
+LENGTH, LAST = 1.0, 1.0625
 START = (0.0, -1.57, 1.57, 0.0, 0.0, 0.0, 0.0, 0.0)
 WALL, GOAL_Z, RADIUS = 7.225, 1.5, 0.15
 """x of the wall, height of the goal on it, and how near is there."""
 BEYOND = 7.325
 """x from which on the arm has run into the wall."""
-_LOG_SHARE = math.log(0.001)
+_LOG_DECAY = math.log(0.001)
 
 
 class State(NamedTuple):
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 class Action(NamedTuple):
-    turns: Joints
+    rotations: Joints
 
 
 class Touch(NamedTuple):
@@ -60,7 +60,7 @@ class SensorPlacement(NamedTuple):
     max_steps: int = 50
 
     def action_space(self) -> Action:
-        return Action(turns=Box(-0.5, 0.5))
+        return Action(rotations=Box(-0.5, 0.5))
 
     def initial(self, rng: Rng) -> State:
         joints = Joints(0.0)
@@ -72,7 +72,7 @@ class SensorPlacement(NamedTuple):
     def step(self, s: State, a: Action, rng: Rng) -> tuple[State, float]:
         joints = s.joints
         for k in range(JOINTS):
-            joints = joints.with_(k, joints[k] + a.turns[k] + (self.turn_sd * rng.normal() if self.turn_sd > 0.0 else 0.0))
+            joints = joints.with_(k, joints[k] + a.rotations[k] + (self.turn_sd * rng.normal() if self.turn_sd > 0.0 else 0.0))
         x, y, z = sensor(joints)
         s2 = State(joints, x, y, z)
         return s2, -1.0 + (-500.0 if s2.x > BEYOND else 1000.0 if way(s2) < RADIUS else 0.0)
@@ -88,12 +88,12 @@ class SensorPlacement(NamedTuple):
 
     def heuristic(self, s: State) -> float:
         """The authors': falls a thousandfold with every unit of the way."""
-        left = math.exp(_LOG_SHARE * way(s))
-        return 1000.0 * left - (left - 1.0) / _LOG_SHARE
+        left = math.exp(_LOG_DECAY * way(s))
+        return 1000.0 * left - (left - 1.0) / _LOG_DECAY
 
 
 def sensor(joints: Joints) -> tuple[float, float, float]:
-    """Where the sensor is: each joint turns what comes after it about its own y or z axis."""
+    """Where the sensor is: each joint rotations what comes after it about its own y or z axis."""
     ax, ay, az = 1.0, 0.0, 0.0  # the axes of the present link
     bx, by, bz = 0.0, 1.0, 0.0
     cx, cy, cz = 0.0, 0.0, 1.0
@@ -104,7 +104,7 @@ def sensor(joints: Joints) -> tuple[float, float, float]:
             ax, ay, az, cx, cy, cz = c * ax - s * cx, c * ay - s * cy, c * az - s * cz, s * ax + c * cx, s * ay + c * cy, s * az + c * cz
         else:
             ax, ay, az, bx, by, bz = c * ax + s * bx, c * ay + s * by, c * az + s * bz, c * bx - s * ax, c * by - s * ay, c * bz - s * az
-        length = LAST if k == JOINTS - 1 else LINK
+        length = LAST if k == JOINTS - 1 else LENGTH
         x += length * ax
         y += length * ay
         z += length * az

@@ -23,6 +23,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
 from airoas.planners.bounded.advice import Advisor
+from airoas.planners.bounded.cells import candidate_rows
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
 from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
@@ -72,7 +73,10 @@ class BoundedPlanner(ABC):
 
     def fits(self, model: Any) -> str | None:
         """Why this planner cannot plan for the model, or None."""
-        return None if model.n_actions else f"{type(self).__name__} needs a finite set of actions; POMCPOW plans with continuous ones"
+        if model.n_actions or (model.space is not None and not model.has("legal")):
+            return None
+        own = f"{type(self).__name__} needs `actions` or an `action_space`"
+        return f"{own} without `legal`" if model.space is not None else f"{own}; POMCPOW takes continuous actions without limits"
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
@@ -145,8 +149,8 @@ class Session:
             return self._waiting.pop()
         except IndexError:
             planner, layouts = self.planner, self.model.shapes
-            widths = layouts.observation.size, 1, layouts.state.size
-            tree, block = make_tree(*widths, self.model.n_actions, planner.memory, planner.max_depth)
+            widths = layouts.observation.size, layouts.action.size if layouts.action else 1, layouts.state.size
+            tree, block = make_tree(*widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth)
             return tree, block, planner.make_search(self.model, self.bounds)
 
     def _take_advisor(self) -> Advisor | None:
@@ -167,13 +171,13 @@ class Session:
         if not weights.any():
             self._waiting.append(held)
             return decide_terminal(self.model, allowed, rng, begun, preparation)
-        search.allowed[:] = allowed
+        search.allowed[:] = allowed if model.n_actions else True
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)
         advisor = self._take_advisor()
         self._set_limits(tree, deadline if advisor is None else begun + _SEARCHED * (deadline - begun))
         count = planner.particles_at_root(model, belief)
-        _check_memory(planner.memory, count, model.n_actions, tree)
+        _check_memory(planner.memory, count, len(search.allowed), tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
@@ -217,7 +221,7 @@ class Session:
         tree.deadline = deadline
         tree.max_trials = np.inf if planner.iterations is None else planner.iterations
         tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
-        tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
+        tree.gap, tree.gap_ratio, tree.crossing, tree.revises = planner.gap, planner.gap_ratio, 0.0, not self.model.n_actions
         for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo"):
             setattr(tree, name, 0)
         tree.n_annealed = tree.n_stages = tree.n_evaluations = 0

@@ -22,7 +22,7 @@ OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION = range(7)
 STOPS = {GAP: "gap", DEADLINE: "deadline", ITERATIONS: "iterations", MEMORY: "memory"}
 
 # columns that the undo log speaks of
-_LOWER, _UPPER, _UNREGULARISED, _ACTIONS, _ACTION_LOWER, _ACTION_UPPER, _ACTION_UNREGULARISED, _CHILDREN = range(8)
+_LOWER, _UPPER, _UNREGULARISED, _ACTIONS, _ACTION_LOWER, _ACTION_UPPER, _ACTION_UNREGULARISED, _CHILDREN, _COUNT = range(9)
 
 
 class Tree(Record):
@@ -48,6 +48,8 @@ class Tree(Record):
     """[B]"""
     key: Any
     """[B] of its random streams: the same node draws the same numbers in whatever order the tree grows."""
+    visits: Any
+    """[B] trials that passed through it since it is no leaf, where a node can get more actions."""
     default: Any
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
     unregularised: Any
@@ -56,6 +58,8 @@ class Tree(Record):
     """[B, width of an observation]"""
     node: Any
     """[A] the belief node above."""
+    number: Any
+    """[A] among the actions of the node above: of its random streams."""
     reward: Any
     """[A] expected, of the action's one step."""
     action_lower: Any
@@ -97,6 +101,8 @@ class Tree(Record):
     """Of the root, before the first trial."""
     crossing: float
     """By how much, at most, a lower bound has been above an upper one."""
+    revises: bool
+    """Whether bounds are estimates that a look ahead replaces; else they only ever close."""
     root_enumerated: bool
     """Whether the root's particles are every possible state."""
     n_nodes: int
@@ -117,10 +123,10 @@ class Tree(Record):
 
 _NODE = (
     *("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions", "first_particle", "n_particles", "key"),
-    *("default", "unregularised"),
+    *("visits", "default", "unregularised"),
 )
 _ACTION = (
-    *("node", "reward", "action_lower", "action_upper", "action_unregularised", "first_child", "n_children", "first_successor"),
+    *("node", "number", "reward", "action_lower", "action_upper", "action_unregularised", "first_child", "n_children", "first_successor"),
     *("n_successors", "enumerated"),
 )
 _REAL = {"probability", "lower", "upper", "default", "unregularised", "reward", "action_lower", "action_upper", "action_unregularised"}
@@ -153,7 +159,7 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     )
     block = Block(layout)
     limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
-    result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
+    result = {"first_gap": 0.0, "crossing": 0.0, "revises": False, "root_enumerated": False}
     counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
     return Tree(**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)), block
 
@@ -188,7 +194,7 @@ def set_root(tree: Tree, count: int) -> None:
     tree.parent[0], tree.depth[0], tree.probability[0] = -1, 0, 1.0
     tree.lower[0], tree.upper[0] = -math.inf, math.inf
     tree.first_action[0], tree.n_actions[0] = -1, 0
-    tree.first_particle[0], tree.n_particles[0], tree.key[0] = 0, count, 0
+    tree.first_particle[0], tree.n_particles[0], tree.key[0], tree.visits[0] = 0, count, 0, 0
 
 
 def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, upper: float) -> int:
@@ -203,18 +209,26 @@ def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, 
     tree.upper[c] = max(lower, upper)
     tree.first_action[c] = -1
     tree.n_actions[c] = 0
+    tree.visits[c] = 0
     if lower > upper:
         record_crossing(tree, lower - upper)
     return int(c)
 
 
 def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: float) -> int:
-    """A new action node, for this row of actions, that is not branched yet: its number."""
+    """A new action node, for this row of actions, that is not branched yet: where it stands."""
     ba = tree.n_action_nodes
     tree.n_action_nodes += 1
+    write_action(tree, ba, b, actions, row, row, lower, upper)
+    return int(ba)
+
+
+def write_action(tree: Tree, ba: int, b: int, actions: Any, row: int, number: int, lower: float, upper: float) -> None:
+    """An action node, for this row of actions, that is not branched yet, in a place that is free."""
     for k in range(tree.actions.shape[1]):
         tree.actions[ba, k] = actions[row, k]
     tree.node[ba] = b
+    tree.number[ba] = number
     tree.reward[ba] = math.nan
     tree.action_lower[ba] = lower
     tree.action_upper[ba] = upper
@@ -223,7 +237,6 @@ def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: 
     tree.first_successor[ba] = -1
     tree.n_successors[ba] = 0
     tree.enumerated[ba] = 0
-    return int(ba)
 
 
 def record_crossing(tree: Tree, excess: float) -> None:
@@ -293,6 +306,12 @@ def set_actions(tree: Tree, b: int, first: int, count: int) -> None:
     tree.n_actions[b] = count
 
 
+def count_action(tree: Tree, b: int) -> None:
+    """A node has the action that was written after its last."""
+    log_change(tree, _COUNT, b, tree.n_actions[b])
+    tree.n_actions[b] += 1
+
+
 def set_children(tree: Tree, ba: int, first: int, count: int) -> None:
     """Give an action node its belief nodes."""
     log_change(tree, _CHILDREN, ba, tree.first_child[ba])
@@ -330,6 +349,8 @@ def undo(tree: Tree) -> None:
         elif column == _ACTIONS:
             tree.first_action[row] = int(value)
             tree.n_actions[row] = 0
+        elif column == _COUNT:
+            tree.n_actions[row] = int(value)
         elif column == _ACTION_LOWER:
             tree.action_lower[row] = value
         elif column == _ACTION_UPPER:
@@ -343,12 +364,13 @@ def undo(tree: Tree) -> None:
 
 @noinline
 def refresh_bounds(tree: Tree, b: int) -> None:
-    """Bounds of a node from those of its action nodes. They only ever close; where they would cross, the upper one yields."""
-    lower, upper = tree.lower[b], -math.inf
+    """Bounds of a node from those of its action nodes. They only ever close, but for estimates; where they would cross, the upper
+    one yields."""
+    lower, upper = -math.inf if tree.revises else tree.lower[b], -math.inf
     for ba in range(tree.first_action[b], tree.first_action[b] + tree.n_actions[b]):
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
-    upper = min(upper, tree.upper[b])
+    upper = upper if tree.revises else min(upper, tree.upper[b])
     if lower > upper:
         record_crossing(tree, lower - upper)
         upper = lower
