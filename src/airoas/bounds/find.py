@@ -51,6 +51,7 @@ UPPER = {
     "mdp": "value of the fully observable problem, finite models",
     "value_bounds": "its own bound",
     "heuristic": "its own `heuristic` and a little more, an estimate",
+    "rollout": "mean return of `rollout_action` and a little more, an estimate",
     "reached": "Q on the states that simulation reaches, where these are whole numbers, an estimate",
     "grid": "Q on a grid, an estimate",
     "simulated": "value of the fully observable problem, learned from simulation, an estimate",
@@ -59,7 +60,7 @@ _QUIET = 2.0  # seconds
 _MOST_CACHED = 32  # kept in memory
 _LOOKED_AT = 2000  # states
 OPTIMISM = 3.0
-"""Standard deviations of a heuristic by which values may be better than it says."""
+"""Standard deviations of an estimate, over states, by which values may be better than it says."""
 
 Spec = str | tuple[float | str, float | str]
 _cached: dict[tuple[str, str, str], Bounds] = {}
@@ -139,7 +140,7 @@ class _Finder:
             return Side(side, sides.bind(sides.value_bounds_lower, model), 1, (-1,))
         if side == "heuristic":
             self._wants(side, side)
-            return Side(side, sides.guessed(model, 0.0), 1, (-1,), sound=False)
+            return Side(side, sides.bind(sides.heuristic, model), 1, (-1,), sound=False)
         if side == "rollout":
             checked_discount(model)
             return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
@@ -159,9 +160,8 @@ class _Finder:
         if side == "value_bounds":
             self._wants(side, side)
             return Side(side, sides.bind(sides.value_bounds_upper, model), 1)
-        if side == "heuristic":
-            self._wants(side, side)
-            return Side(side, sides.guessed(model, self._optimism), 1, sound=False)
+        if side in ("heuristic", "rollout"):
+            return self._raised(self.lower(side))
         if side in ("grid", "reached", "simulated"):
             return self._values_estimated(side)
         if side in ("auto", "qmdp") and model.has("action_bounds"):
@@ -230,13 +230,13 @@ class _Finder:
             return "heuristic"
         return "grid" if self._grid is not None else "simulated"
 
-    @functools.cached_property
-    def _optimism(self) -> float:
-        """What may be better than the heuristic says: a part of how much it differs where random actions lead."""
+    def _raised(self, estimate: Side) -> Side:
+        """An estimate of values as an upper bound: so much higher as it differs where random actions lead."""
         states = simulated.sample(self.model, _LOOKED_AT)
         values = np.zeros((len(states), 1))
-        sides.guessed(self.model, 0.0)(states, np.ones(len(states), np.bool_), values, 0)
-        return OPTIMISM * float(np.std(values)) if len(states) else 1.0
+        estimate.evaluate(states, np.ones(len(states), np.bool_), values, 0)
+        by = (OPTIMISM * float(np.std(values)) if len(states) else 0.0) or 1.0
+        return Side(f"{estimate.name} + {by:.3g}", sides.raised(estimate.evaluate, by), 1, sound=False)
 
     @functools.cached_property
     def _grid(self) -> tuple[Grid, np.ndarray] | None:

@@ -146,8 +146,8 @@ def table(model: Any, values: np.ndarray) -> Bound:
     return bind(_table_row, ValueTable(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
 
 
-class Guess(Record):
-    """A heuristic, and how much is added to it."""
+class Raised(Record):
+    """An estimate, and how much is added to it."""
 
     evaluate: Any
     offset: float
@@ -161,16 +161,16 @@ def heuristic(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
 
 
 @kernel
-def _offset(guess: Guess, states: Any, alive: Any, out: Any, at: int) -> None:
+def _add(guess: Raised, states: Any, alive: Any, out: Any, at: int) -> None:
     guess.evaluate(states, alive, out, at)
     for i in range(len(states)):
         if alive[i]:
             out[i, at] += guess.offset
 
 
-def guessed(model: Any, offset: float) -> Bound:
-    """The model's heuristic and so much more."""
-    return bind(_offset, Guess(evaluate=bind(heuristic, model), offset=float(offset)))
+def raised(estimate: Bound, offset: float) -> Bound:
+    """An estimate and so much more."""
+    return bind(_add, Raised(evaluate=estimate, offset=float(offset)))
 
 
 @kernel

@@ -131,8 +131,8 @@ class ActionSpace:
         return define(f"def sample_action(self, s, rng):\n    return {text}\n", "sample_action", **scope)
 
     def spread(self, n: int) -> np.ndarray:
-        """[m, k] actions all over the space: every combination of choices, with the middle of the boxes and points of a
-        sequence that fills them evenly (Roberts' generalised golden ratio), n in all or a few more."""
+        """[m, k] actions all over the space, n in all or a few more: every combination of choices, each with the same points of the
+        boxes, a sequence that fills them evenly (Roberts 2018), moved so that each axis is divided evenly too."""
         boxes = np.flatnonzero(self.boxes)
         points = max(1, math.ceil(n / self.n_choices)) if len(boxes) else 1
         root = 2.0
@@ -140,6 +140,7 @@ class ActionSpace:
             root = (1.0 + root) ** (1.0 / (len(boxes) + 1.0))
         steps = np.array([root ** -(k + 1.0) for k in range(len(boxes))])
         unit = (0.5 + np.arange(points)[:, None] * steps) % 1.0
+        unit = (unit.argsort(axis=0, kind="stable").argsort(axis=0) + 0.5) / points
         choices = itertools.product(*(range(len(axis.names)) for axis in self.axes if axis.names))
         rows = np.zeros((points * self.n_choices, len(self.axes)))
         for i, (choice, point) in enumerate(itertools.product(choices, unit)):

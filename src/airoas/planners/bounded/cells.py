@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Record
+from airoas.planners.spaces import Space, draw_anywhere, draw_near, make_space
 
 SPREAD = 12
 """Actions all over the space that a node begins with, about."""
@@ -22,45 +23,20 @@ CAPACITY, ROOT_CAPACITY = 24, 400
 RATE, POWER = 2.0, 0.6
 """After n visits a node may have RATE n^POWER of them."""
 _ANYWHERE = 0.2  # of the new actions are drawn from the whole space
-_OTHER_CHOICE = 0.2  # of the choices in the others are drawn anew
 _FIRST_WIDTH = 0.25  # of the box: standard deviation of the first new actions about the best
 
 
 class Cells(Record):
-    """A space of k numbers; none where actions are a list."""
+    """Where actions are no list: their space, and how many action nodes a node, and the root, may get besides the first."""
 
-    low: Any
-    """[k]"""
-    width: Any
-    """[k] of the box; the last index of a choice."""
-    is_box: Any
-    """[k]"""
-    wraps: Any
-    """[k]"""
-    row: Any
-    """[1, k] the action at hand."""
+    space: Space
     capacity: int
     root_capacity: int
-    boxes: int
-    """How many numbers are of boxes."""
 
 
 def make_cells(model: Any) -> Cells:
-    space = model.space if not model.n_actions else None
-    if space is None:
-        none, flags = np.zeros(0), np.zeros(0, np.bool_)
-        return Cells(low=none, width=none, is_box=flags, wraps=flags, row=np.zeros((1, 1)), capacity=0, root_capacity=0, boxes=0)
-    boxes = int(space.boxes.sum())
-    return Cells(
-        low=space.low,
-        width=space.high - space.low,
-        is_box=space.boxes,
-        wraps=space.wraps,
-        row=np.zeros((1, len(space.axes))),
-        capacity=CAPACITY if boxes else 0,
-        root_capacity=ROOT_CAPACITY if boxes else 0,
-        boxes=boxes,
-    )
+    space = make_space(model)
+    return Cells(space=space, capacity=CAPACITY if space.boxes else 0, root_capacity=ROOT_CAPACITY if space.boxes else 0)
 
 
 def candidate_rows(model: Any) -> np.ndarray:
@@ -69,6 +45,11 @@ def candidate_rows(model: Any) -> np.ndarray:
         return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
     rows: np.ndarray = model.space.spread(SPREAD)
     return rows
+
+
+def max_root_actions(model: Any) -> int:
+    """Action nodes that the root may get; 0 where actions are a list."""
+    return len(candidate_rows(model)) + ROOT_CAPACITY if model.space is not None and model.space.boxes.any() else 0
 
 
 # --- inside kernels ---
@@ -81,18 +62,8 @@ def may_widen(cells: Cells, extra: int, visits: int, is_root: bool) -> bool:
 
 
 def propose(cells: Cells, actions: Any, best: int, extra: int, rng: Any) -> None:
-    """Write a new action to `cells.row`: near the row `best` of the actions, the nearer the more there are, or anywhere."""
-    row, anywhere = cells.row, rng.uniform() < _ANYWHERE
-    scale = _FIRST_WIDTH * math.pow(1.0 + extra, -1.0 / max(1, cells.boxes))
-    for k in range(len(cells.low)):
-        low, width = cells.low[k], cells.width[k]
-        if not cells.is_box[k]:
-            fresh = anywhere or rng.uniform() < _OTHER_CHOICE
-            row[0, k] = float(rng.integer(int(width) + 1)) if fresh else actions[best, k]
-        elif anywhere:
-            row[0, k] = low + width * rng.uniform()
-        else:
-            x = (actions[best, k] - low) / width + scale * rng.normal()
-            if cells.wraps[k]:
-                x -= math.floor(x)
-            row[0, k] = low + width * min(1.0, max(0.0, x))
+    """Write a new action to the space's row: near the row `best` of the actions, the nearer the more there are, or anywhere."""
+    if rng.uniform() < _ANYWHERE:
+        draw_anywhere(cells.space, rng)
+    else:
+        draw_near(cells.space, actions, best, _FIRST_WIDTH * math.pow(1.0 + extra, -1.0 / cells.space.boxes), rng)

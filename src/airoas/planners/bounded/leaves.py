@@ -191,7 +191,7 @@ def open_by_steps(tree: Tree, search: Search, b: int) -> int:
     first = tree.n_action_nodes
     for a in range(len(search.legal)):
         if search.legal[a]:
-            late, lower, upper = bounds_by_step(tree, search, b, search.candidates[a : a + 1], a)
+            late, lower, upper = bounds_by_step(tree, search, b, search.candidates[a : a + 1], a, b == 0)
             if late:
                 return DEADLINE
             add_action(tree, b, search.candidates, a, lower, upper)
@@ -202,8 +202,9 @@ def open_by_steps(tree: Tree, search: Search, b: int) -> int:
 
 
 @noinline
-def bounds_by_step(tree: Tree, search: Search, b: int, action: Any, number: int) -> tuple[bool, float, float]:
-    """Whether time is up, and bounds of an action from one step of a node's particles."""
+def bounds_by_step(tree: Tree, search: Search, b: int, action: Any, number: int, must: bool) -> tuple[bool, float, float]:
+    """Whether time is up, and bounds of an action from one step of a node's particles. `must`: whatever the time, for at the root
+    there is always an action to answer."""
     plans, sums = len(search.first_actions), search.sums
     states, weights = own_particles(tree, b)
     after = tree.states[tree.n_rows : tree.n_rows + len(weights)]  # room that belongs to nobody yet
@@ -211,7 +212,7 @@ def bounds_by_step(tree: Tree, search: Search, b: int, action: Any, number: int)
     clear(sums)
     reward = 0.0
     for begin in range(0, len(weights), CHUNK):
-        if b > 0 and is_late(tree):  # at the root there is always an action to answer
+        if not must and is_late(tree):
             return True, 0.0, 0.0
         end = min(begin + CHUNK, len(weights))
         step_chunk(search, states, action, seed, begin, end, after)
@@ -241,10 +242,10 @@ def widen(tree: Tree, search: Search, b: int) -> int:
     own = new_stream()
     own.reseed(hash_key(search.seed, tree.key[b], WIDENING), 0, count)
     propose(cells, tree.actions, best, extra, own)
-    late, lower, upper = bounds_by_step(tree, search, b, cells.row, count)
+    late, lower, upper = bounds_by_step(tree, search, b, cells.space.row, count, False)
     if late:
         return TOO_LATE
-    write_action(tree, first + count, b, cells.row, 0, count, lower, upper)
+    write_action(tree, first + count, b, cells.space.row, 0, count, lower, upper)
     count_action(tree, b)
     return int(first + count)
 

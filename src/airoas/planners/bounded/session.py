@@ -23,7 +23,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_budget, decide_terminal, live_particles
 from airoas.planners.bounded.advice import Advisor
-from airoas.planners.bounded.cells import candidate_rows
+from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
 from airoas.planners.bounded.tree import BAD_MODEL, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
@@ -221,7 +221,8 @@ class Session:
         tree.deadline = deadline
         tree.max_trials = np.inf if planner.iterations is None else planner.iterations
         tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
-        tree.gap, tree.gap_ratio, tree.crossing, tree.revises = planner.gap, planner.gap_ratio, 0.0, not self.model.n_actions
+        tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
+        tree.max_root_actions = max_root_actions(self.model)
         for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo"):
             setattr(tree, name, 0)
         tree.n_annealed = tree.n_stages = tree.n_evaluations = 0

@@ -93,6 +93,9 @@ class Tree(Record):
     max_trials: float
     max_bytes: float
     max_depth: int
+    max_root_actions: int
+    """0 where actions are a list. Else a node gets more of them as it is visited; its bounds are those of its best actions, which may
+    rise, and the search is over only when the root has all that it may get."""
     gap: float
     """The search ends when the root's bounds are this close."""
     gap_ratio: float
@@ -101,8 +104,6 @@ class Tree(Record):
     """Of the root, before the first trial."""
     crossing: float
     """By how much, at most, a lower bound has been above an upper one."""
-    revises: bool
-    """Whether bounds are estimates that a look ahead replaces; else they only ever close."""
     root_enumerated: bool
     """Whether the root's particles are every possible state."""
     n_nodes: int
@@ -158,8 +159,9 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
         ("undo_value", "float64", (log,)),
     )
     block = Block(layout)
-    limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
-    result = {"first_gap": 0.0, "crossing": 0.0, "revises": False, "root_enumerated": False}
+    limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth}
+    limits |= {"max_root_actions": 0, "gap": 0.0, "gap_ratio": 0.0}
+    result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
     counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
     return Tree(**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)), block
 
@@ -364,13 +366,14 @@ def undo(tree: Tree) -> None:
 
 @noinline
 def refresh_bounds(tree: Tree, b: int) -> None:
-    """Bounds of a node from those of its action nodes. They only ever close, but for estimates; where they would cross, the upper
-    one yields."""
-    lower, upper = -math.inf if tree.revises else tree.lower[b], -math.inf
+    """Bounds of a node from those of its action nodes. They only ever close, where actions are a list; where they would cross, the
+    upper one yields."""
+    closing = tree.max_root_actions == 0
+    lower, upper = tree.lower[b] if closing else -math.inf, -math.inf
     for ba in range(tree.first_action[b], tree.first_action[b] + tree.n_actions[b]):
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
-    upper = upper if tree.revises else min(upper, tree.upper[b])
+    upper = min(upper, tree.upper[b]) if closing else upper
     if lower > upper:
         record_crossing(tree, lower - upper)
         upper = lower
@@ -410,7 +413,8 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
     def run(tree: Tree, search: Any) -> int:
         tree.first_gap = tree.upper[0] - tree.lower[0]
         while True:
-            if tree.upper[0] - tree.lower[0] <= tree.gap:
+            complete = tree.n_actions[0] >= tree.max_root_actions
+            if complete and tree.upper[0] - tree.lower[0] <= tree.gap:
                 return GAP
             if tree.n_trials >= tree.max_trials:
                 return ITERATIONS
@@ -428,7 +432,7 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
                 tree.crossing = crossing
                 return int(status)
             tree.n_trials += 1
-            if tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
+            if complete and tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
                 return GAP
 
     return run
