@@ -10,6 +10,7 @@ import pytest
 
 import airoas
 from airoas import Box, Choice, OptionError, Particles
+from airoas.bounds import find_bounds
 from airoas.planners import AIROAS, ARDESPOT, POMCPOW, AdaOPS
 from airoas.planners.bounded.cells import candidate_rows
 from airoas.planners.spaces import distance, draw_anywhere, draw_near, make_space
@@ -131,6 +132,8 @@ def test_what_cannot_be_planned_for_says_why():
     for planner in (AIROAS(iterations=1), AdaOPS(iterations=1)):
         with pytest.raises(OptionError, match="action_space"):
             planner.plan(Unlimited(), belief, airoas.stream(0))
+    with pytest.raises(OptionError, match="action_space"):
+        find_bounds(Unlimited())
     with pytest.raises(OptionError, match="action_space"):
         POMCPOW(iterations=1, widening="voronoi").plan(Unlimited(), belief, airoas.stream(0))
 

@@ -26,7 +26,7 @@ def discretised(model: Any, rows: np.ndarray | None = None) -> Any:
     if rows is None:
         if model.space is None:
             problem = f"{type(model).__name__} has continuous actions and does not say which there are"
-            raise OptionError(problem, "write `action_space`, with a Box or a Choice for each number of an action.")
+            raise OptionError(problem, "write `action_space`, with a Box or a Choice for each number of an action, or use POMCPOW.")
         rows = model.space.spread(ACTIONS)
     kind = type(model)
     if kind not in _kinds:
