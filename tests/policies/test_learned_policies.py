@@ -13,9 +13,10 @@ import airoas
 from airoas import Particles, stream
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, FittedQ
-from airoas.policies import learned
+from airoas.policies import learned, rollout
 from airoas.policies.belief_mdp import inform, make_runs
 from airoas.policies.qmdp import make_policy
+from airoas.policies.rollout import Candidate, Rollouts
 
 MODEL = find_domain("bare-light-dark-1.0")(0)
 
@@ -112,3 +113,17 @@ def test_threads_may_share_a_planner(planner: Any) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(decide, range(32))) == [decide(seed) for seed in range(32)]
+
+
+@pytest.mark.parametrize("name", ["bare-light-dark-1.0", "machine"])
+def test_a_rollout_does_not_depend_on_what_runs_beside_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many runs are made in one call follows the pace of the machine; what they earn must not."""
+    model = find_domain(name)(0)
+    belief = Particles.sample(model, 200, stream(1))
+    earned = []
+    for most in (64, 7):
+        monkeypatch.setattr(rollout, "_BATCH", most)
+        candidates = [Candidate(0), Candidate(1), Candidate(-1, 1, 6)]
+        Rollouts(model, make_policy(model)).compare(candidates, belief.states[:3], belief.states, belief.weights, 5, float("inf"), 2)
+        earned.append([candidate.returns for candidate in candidates])
+    assert earned[0] == earned[1] and len(earned[0][0]) >= 4

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 
 from airoas.experiments.analysis.statistics import Estimate, less_published
-from airoas.experiments.analysis.summary import NOTEWORTHY, search_rates
+from airoas.experiments.analysis.summary import search_rates
+from airoas.experiments.analysis.weakness import NOTEWORTHY
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell, Published
 from tools.results_page.run import Run

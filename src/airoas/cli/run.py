@@ -92,7 +92,7 @@ def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from airoas.experiments.analysis.summary import no_search_warning
+    from airoas.experiments.analysis.weakness import weaknesses
 
     print(f"{summary.planner} on {summary.domain}")
     table = Table(show_header=False)
@@ -114,6 +114,5 @@ def _print_summary(summary: Summary) -> None:
     if math.isfinite(summary.trials_mean):
         table.add_row("trials per decision, mean", f"{summary.trials_mean:.0f}")
     Console().print(table)
-    remark = no_search_warning(summary)
-    if remark:
+    for remark in weaknesses(summary):
         log.warning("%s", remark)

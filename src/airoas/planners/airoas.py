@@ -5,6 +5,7 @@ Paper: Zhang, Luo, Mukhopadhyay and Dubey (2025), Alg. 1-3, with the annealing o
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.lead import Lead, compare
 from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf, widen
 from airoas.planners.bounded.search import Search, make_search
-from airoas.planners.bounded.session import BoundedPlanner
+from airoas.planners.bounded.session import BoundedPlanner, forget_session
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
     DEADLINE,
@@ -56,6 +57,7 @@ MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
+_log = logging.getLogger("airoas")
 _LEARNING = 0.7  # of the time to learn; in the rest policy and search play, to see which of them leads
 _STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
 _IN_BOXES = 50  # particles where actions are no list
@@ -143,7 +145,9 @@ class AIROAS(BoundedPlanner):
         """Compile, find bounds and learn a policy where one is wanted, so that no decision has to. Idempotent."""
         learns = self.learn_seconds > 0.0 and current_mode() == "compiled"  # elsewhere it would take hours
         if learns and self._wants_policy(model, find_bounds(model, self.bounds)):
-            learned.prepare(model, _LEARNING * self.learn_seconds)
+            before = learned.find_learned(model)
+            if learned.prepare(model, _LEARNING * self.learn_seconds) is not before:
+                forget_session(self, model)
             if self.policy == "auto":
                 self._find_lead(model)
         super().prepare(model)
@@ -171,7 +175,10 @@ class AIROAS(BoundedPlanner):
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
         if not self._wants_policy(model, bounds) or (self.policy == "auto" and self._search_leads(model)):
             return None
-        return Advisor(model, learned.find_learned(model))
+        known = learned.find_learned(model)
+        if known is None and self.learn_seconds > 0.0 and current_mode() == "compiled":
+            _warn_of_nothing_learned(model, self.learn_seconds)
+        return Advisor(model, known)
 
     def _lead_name(self) -> str:
         return f"lead {digest_of_sources(Path(__file__).parent)} {self}"
@@ -220,6 +227,21 @@ class AIROAS(BoundedPlanner):
 
     def kernel(self) -> Kernel:
         return plan
+
+
+def _warn_of_nothing_learned(model: Any, seconds: float) -> None:
+    """Once: a plan does not wait for it."""
+    if model.fingerprint not in _warned:
+        _warned.add(model.fingerprint)
+        _log.warning(
+            "No policy has been learned for %s: AIROAS plans without, and may be much weaker. planner.prepare(model) learns one, once, "
+            "in up to %.0f s; learn_seconds=0 says that none is wanted.",
+            type(model).__name__,
+            seconds,
+        )
+
+
+_warned: set[str] = set()
 
 
 class AnnealedSearch(Record):

@@ -90,12 +90,14 @@ class Runs(Record):
     row_actions: Any
     """[R N, .] the action of each row's run."""
     numbers: Any
-    """[max(R N, R M)] of the rows' random streams."""
+    """[R N] of the rows' random streams: those of one world have the same."""
     run_of: Any
     """[R N]"""
     scored: Any
     """[R M, .] states to score."""
     scored_after: Any
+    scored_numbers: Any
+    """[R M] of their random streams."""
     scored_alive: Any
     scored_arrived: Any
     scored_rewards: Any
@@ -163,10 +165,11 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         weights=np.zeros(particles),
         chosen=np.zeros(particles, np.int64),
         row_actions=np.zeros((n, policy.actions.shape[1])),
-        numbers=np.arange(max(n, m)),
+        numbers=np.arange(n),
         run_of=np.repeat(np.arange(runs), particles),
         scored=np.zeros((m, width)),
         scored_after=np.zeros((m, width)),
+        scored_numbers=np.zeros(m, np.int64),
         scored_alive=np.zeros(m, np.bool_),
         scored_arrived=np.zeros(m, np.bool_),
         scored_rewards=np.zeros(m),
@@ -236,6 +239,7 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         for j in range(m):
             row = r * n + 1 + j * (n - 1) // m
             runs.scored_alive[r * m + j] = runs.alive[r * n] and runs.alive[row]
+            runs.scored_numbers[r * m + j] = runs.world[r] * m + j
             for k in range(runs.states.shape[1]):
                 runs.scored[r * m + j, k] = runs.states[row, k]
         for a in range(actions):
@@ -256,7 +260,7 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
     for a in range(actions):
         if not policy.by_action:
             rows = runs.scored_after[:count], runs.scored_rewards[:count], runs.scored_arrived[:count]
-            policy.simulator.step(some, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.numbers[:count], *rows)
+            policy.simulator.step(some, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.scored_numbers[:count], *rows)
             policy.value(rows[0], rows[2], runs.values[:count], 0)
         for i in range(count):
             if alive[i]:
@@ -404,7 +408,7 @@ def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
     for a in range(len(policy.actions)):
         rows = runs.hypothesis_after[:count], runs.hypothesis_rewards[:count], runs.hypothesis_arrived[:count]
         if not policy.by_action:
-            policy.simulator.step(states, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.numbers[:count], *rows)
+            policy.simulator.step(states, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.world[:count], *rows)
             policy.value(rows[0], rows[2], runs.hypothesis_values, 0)
         for r in range(count):
             if alive[r] and runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.legal[r, a] and runs.chosen_action[r] >= 0:
@@ -461,7 +465,7 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
     if some:
         few = runs.hypothesis_rewards[: runs.n_runs]
         actions = runs.row_actions[: runs.n_runs] if runs.n_runs > 1 else runs.row_actions[:1]
-        policy.simulator.step(hypotheses, hopes, actions, hash_key(seed, 8, 0), numbers[: runs.n_runs], hypotheses, few, hopes)
+        policy.simulator.step(hypotheses, hopes, actions, hash_key(seed, 8, 0), runs.world[: runs.n_runs], hypotheses, few, hopes)
     return going
 
 

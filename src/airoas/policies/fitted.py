@@ -2,8 +2,9 @@
 QMDP.
 
 Q(b, a) = q_a(b) + D_a(phi(b)), where q is QMDP and D <= 0, since no policy earns what seeing the state would. Beliefs come from walks
-of the policy learned so far, of QMDP and of repeated actions; at each of them every action is tried once. What is learned is how much
-of QMDP's promise is lost: where a belief is certain nothing is, and the policy acts by QMDP exactly.
+of the policy learned so far, of QMDP and of repeated actions; at each of them every action is tried once, or of many actions the
+policy's, QMDP's and some others, and what was not tried is taken to lose what it does at beliefs alike. What is learned is how much of
+QMDP's promise is lost: where a belief is certain nothing is, and the policy acts by QMDP exactly.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from airoas.rng import hash_key, new_stream, stream
 
 FEWEST = 10
 """Beliefs in a leaf."""
+TRIED = 8
+"""Actions at a belief, where there are more than `ALL`."""
+ALL = 16
+"""Actions that are all tried."""
 _GROWINGS, _SWEEPS = 3, 50
 _POLICY, _QMDP = 0.5, 0.7  # up to here the policy, up to here QMDP, then bursts of one action
 
 
 class Experience(Record):
-    """n beliefs, at each of which every action was tried once."""
+    """n beliefs, at each of which K actions were tried once."""
 
     features: Any
     """[n, F]"""
@@ -43,27 +48,35 @@ class Experience(Record):
     """[n, A]"""
     legal: Any
     """[n, A]"""
+    tried: Any
+    """[n, K]"""
     rewards: Any
-    """[n, A] means over the particles."""
+    """[n, K] means over the particles."""
     later_features: Any
-    """[n A, F]"""
+    """[n K, F]"""
     later_q: Any
-    """[n A, A] -1e30 where illegal."""
+    """[n K, A] -1e30 where illegal."""
     ended: Any
-    """[n A] whether the truth reached a terminal state."""
+    """[n K] whether the truth reached a terminal state."""
     count: int
 
 
+def n_tried(policy: Policy) -> int:
+    """Actions at a belief."""
+    return len(policy.actions) if len(policy.actions) <= ALL else TRIED
+
+
 def make_experience(policy: Policy, beliefs: int) -> Experience:
-    actions, features = len(policy.actions), n_features(policy)
+    actions, features, tried = len(policy.actions), n_features(policy), n_tried(policy)
     return Experience(
         features=np.zeros((beliefs, features)),
         q=np.zeros((beliefs, actions)),
         legal=np.zeros((beliefs, actions), np.bool_),
-        rewards=np.zeros((beliefs, actions)),
-        later_features=np.zeros((beliefs * actions, features)),
-        later_q=np.zeros((beliefs * actions, actions)),
-        ended=np.zeros(beliefs * actions, np.bool_),
+        tried=np.zeros((beliefs, tried), np.int64),
+        rewards=np.zeros((beliefs, tried)),
+        later_features=np.zeros((beliefs * tried, features)),
+        later_q=np.zeros((beliefs * tried, actions)),
+        ended=np.zeros(beliefs * tried, np.bool_),
         count=0,
     )
 
@@ -160,57 +173,89 @@ def behave(policy: Policy, walking: Runs, walkers: Walkers, r: int, rng: Any) ->
     return int(walkers.burst[r]) if walking.legal[r, walkers.burst[r]] else int(walking.chosen_action[r])
 
 
+def choose_tried(experience: Experience, i: int, first: int, second: int, rng: Any) -> None:
+    """The actions to try at a belief: all, or two that are given and others by chance."""
+    tried, actions = experience.tried[i], experience.q.shape[1]
+    if len(tried) == actions:
+        for a in range(actions):
+            tried[a] = a
+        return
+    tried[0], count = first, 1
+    if second != first:
+        tried[1], count = second, 2
+    while count < len(tried):
+        a = rng.integer(actions)
+        if not is_among(a, tried, count):
+            tried[count] = a
+            count += 1
+
+
+def is_among(a: int, tried: Any, count: int) -> bool:
+    """Whether an action is one of the first."""
+    found = False
+    for j in range(count):
+        found = found or tried[j] == a
+    return found
+
+
 def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Experience, seed: int) -> None:
-    """Keep a belief, and try every action in it once."""
+    """Keep a belief, and try actions in it."""
     i, actions, n = experience.count, len(policy.actions), walking.n_particles
     experience.count = i + 1
     for f in range(experience.features.shape[1]):
         experience.features[i, f] = walking.features[r, f]
     at = experience.features.shape[1] - 2 - actions
+    greedy = 0
     for a in range(actions):
         experience.legal[i, a] = walking.legal[r, a]
         experience.q[i, a] = walking.features[r, at + a] + walking.features[r, at + actions] if walking.legal[r, a] else -1e30
+        greedy = a if experience.q[i, a] > experience.q[i, greedy] else greedy
     own = new_stream()
-    trying.n_runs = actions
-    for a in range(actions):
+    own.reseed(seed, 3, 0)
+    choose_tried(experience, i, walking.chosen_action[r], greedy, own)
+    tried = experience.tried[i]
+    trying.n_runs = len(tried)
+    for t in range(len(tried)):
+        a = tried[t]
         own.reseed(seed, 0, a)
         truth = r * n + 1 + own.integer(n - 1)
         for j in range(n):
             source = r * n + j if j > 0 else truth
             for k in range(walking.states.shape[1]):
-                trying.states[a * n + j, k] = walking.states[source, k]
-            trying.alive[a * n + j] = walking.alive[source] and walking.legal[r, a]
+                trying.states[t * n + j, k] = walking.states[source, k]
+            trying.alive[t * n + j] = walking.alive[source] and walking.legal[r, a]
             for k in range(policy.actions.shape[1]):
-                trying.row_actions[a * n + j, k] = policy.actions[a, k]
-            trying.numbers[a * n + j] = a * n + j
-        trying.chosen_action[a] = a if walking.legal[r, a] and trying.alive[a * n] else -1
-        trying.kind[a], trying.world[a], trying.hypotheses_alive[a] = 0, a, False
+                trying.row_actions[t * n + j, k] = policy.actions[a, k]
+            trying.numbers[t * n + j] = a * n + j
+        trying.chosen_action[t] = a if walking.legal[r, a] and trying.alive[t * n] else -1
+        trying.kind[t], trying.world[t], trying.hypotheses_alive[t] = 0, a, False
     advance(policy, trying, 0.0, hash_key(seed, 1, 0))
-    for a in range(actions):
+    for t in range(len(tried)):
         total = 0.0
         for j in range(1, n):
-            total += trying.rewards[a * n + j]
-        experience.rewards[i, a] = total / (n - 1)
-        experience.ended[i * actions + a] = not trying.alive[a * n]
+            total += trying.rewards[t * n + j]
+        experience.rewards[i, t] = total / (n - 1)
+        experience.ended[i * len(tried) + t] = not trying.alive[t * n]
     score(policy, trying, hash_key(seed, 2, 0))
-    for a in range(actions):
-        row = i * actions + a
+    for t in range(len(tried)):
+        row = i * len(tried) + t
         for f in range(experience.features.shape[1]):
-            experience.later_features[row, f] = trying.features[a, f]
+            experience.later_features[row, f] = trying.features[t, f]
         for b in range(actions):
-            experience.later_q[row, b] = trying.q[a, b]
+            experience.later_q[row, b] = trying.q[t, b]
 
 
 @kernel
 def sweep(experience: Experience, n: int, discount: float, values: Any, leaves: Any, targets: Any) -> float:
-    """targets [n, A] = min(0, R + gamma max_a' [q_a'(b') + D_a'(phi(b'))] - q_a(b)) for the D of some leaves' values; the largest
-    change."""
-    actions, change = targets.shape[1], 0.0
+    """targets [n, A] of what was tried = min(0, R + gamma max_a' [q_a'(b') + D_a'(phi(b'))] - q_a(b)) for the D of some leaves'
+    values; the largest change."""
+    actions, tried, change = targets.shape[1], experience.tried.shape[1], 0.0
     for i in range(n):
-        for a in range(actions):
+        for t in range(tried):
+            a = experience.tried[i, t]
             if not experience.legal[i, a]:
                 continue
-            row, best = i * actions + a, -math.inf
+            row, best = i * tried + t, -math.inf
             if experience.ended[row]:
                 best = 0.0
             else:
@@ -220,24 +265,41 @@ def sweep(experience: Experience, n: int, discount: float, values: Any, leaves: 
                         for tree in range(leaves.shape[1]):
                             value += values[leaves[row, tree], b]
                         best = max(best, value)
-            target = min(0.0, experience.rewards[i, a] + discount * best - experience.q[i, a])
+            target = min(0.0, experience.rewards[i, t] + discount * best - experience.q[i, a])
             change = max(change, abs(target - targets[i, a]))
             targets[i, a] = target
     return change
 
 
+@kernel
+def fill(experience: Experience, n: int, values: Any, leaves: Any, targets: Any) -> None:
+    """targets [n, A] of what was not tried: those of leaves' values; where there are no leaves, the mean of what was tried."""
+    for i in range(n):
+        mean, count = 0.0, 0
+        for a in experience.tried[i]:
+            if experience.legal[i, a]:
+                mean += targets[i, a]
+                count += 1
+        for a in range(targets.shape[1]):
+            if experience.legal[i, a] and not is_among(a, experience.tried[i], len(experience.tried[i])):
+                targets[i, a] = 0.0 if leaves.shape[1] else mean / max(1, count)
+                for tree in range(leaves.shape[1]):
+                    targets[i, a] += values[leaves[i, tree], a]
+
+
 def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
     """The correction that the experience teaches."""
-    n, actions = experience.count, len(policy.actions)
+    n, actions, tried = experience.count, len(policy.actions), experience.tried.shape[1]
     features = np.ascontiguousarray(experience.features[:n])
-    later = np.ascontiguousarray(experience.later_features[: n * actions])
-    targets = np.zeros((n, actions))
+    later = np.ascontiguousarray(experience.later_features[: n * tried])
+    targets, nothing = np.zeros((n, actions)), np.zeros((1, actions))
     discount = policy.simulator.discount
-    sweep(experience, n, discount, np.zeros((1, actions)), np.zeros((n * actions, 1), np.int64), targets)
+    sweep(experience, n, discount, nothing, np.zeros((n * tried, 1), np.int64), targets)
+    fill(experience, n, nothing, np.zeros((n, 0), np.int64), targets)
     small = 1e-3 * max(1e-12, float(np.abs(targets).max()))
     for growing in range(_GROWINGS):
         forest = grow(features, targets, FEWEST, stream(seed, "correction", growing))
-        own, after = np.zeros((n, TREES), np.int64), np.zeros((n * actions, TREES), np.int64)
+        own, after = np.zeros((n, TREES), np.int64), np.zeros((n * tried, TREES), np.int64)
         find_leaves(forest, features, own)
         find_leaves(forest, later, after)
         counts = np.zeros(len(forest.cut))
@@ -245,12 +307,13 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
             learn(forest, own, targets, counts)
             if sweep(experience, n, discount, forest.values, after, targets) < small:
                 break
+            fill(experience, n, forest.values, own, targets)
     learn(forest, own, targets, counts)
     return forest
 
 
 def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
-    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, len(policy.actions), particles)
+    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), particles)
     walking.fewest = trying.fewest = ALWAYS
     walkers = Walkers(
         burst=np.zeros(walks, np.int64),

@@ -68,7 +68,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         started = time.perf_counter()
         progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
-        part = _first(experience, sum(ROUNDS[: rounds + 1]), model.n_actions)
+        part = _first(experience, sum(ROUNDS[: rounds + 1]))
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
         experience.count = part.count
         correction = fit(policy, part, rounds)
@@ -98,12 +98,12 @@ def _best(returns: dict[str, tuple[float, float]]) -> str:
     return best
 
 
-def _first(experience: Experience, beliefs: int, actions: int) -> Experience:
+def _first(experience: Experience, beliefs: int) -> Experience:
     """The first so many beliefs, as room for no more."""
-    fields = {}
+    fields, tried = {}, experience.tried.shape[1]
     for name in Experience.__annotations__:
         value = getattr(experience, name)
-        many = actions if name in ("later_features", "later_q", "ended") else 1
+        many = tried if name in ("later_features", "later_q", "ended") else 1
         fields[name] = value if name == "count" else value[: many * beliefs]
     return Experience(**fields)
 

@@ -124,7 +124,7 @@ class Rollouts:
         for _ in range(rounds):
             done = 0
             while done < worlds:  # every candidate in the same worlds, for as many steps
-                fit = _BATCH if self._pace * _BATCH < _STEP else int(_STEP / self._pace)
+                fit = _BATCH if deadline == math.inf or self._pace * _BATCH < _STEP else int(_STEP / self._pace)
                 some = range(done, min(worlds, done + max(1, fit // len(left))))
                 pairs = [(candidate, world + w) for w in some for candidate in left]
                 if now() >= deadline or not self._run(pairs, hypotheses, states, weights, seed, deadline):

@@ -14,9 +14,6 @@ from airoas.experiments.rows.slim import search_totals, timing
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell
 
-NOTEWORTHY = 0.05
-"""A share of decisions without a search that is told beside the returns."""
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -59,6 +56,14 @@ class Summary:
     """Trials (simulations of POMCP) per decision, of those decisions that were searched for."""
     unsearched: float
     """Share of these in which the time was up before the first trial."""
+    tied: float
+    """Share in which every action looked the same; nan where no planner says."""
+    unopened: float
+    """Share in which some action was never simulated, and no bound told that it need not be."""
+    promised: float
+    """What the first decisions thought that their episodes were worth, in the mean."""
+    overrated: float
+    """By how many standard errors that is above what was earned, episode by episode."""
     recoveries: int
     """How often a filter had lost all its particles."""
     failures: int
@@ -76,6 +81,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     times, moves = [timing(row) for row in done], [row["steps"] for row in done]
     late = [x for row in done for x in row["times"]["overshoot"]] if all("overshoot" in row["times"] for row in done) else []
     trials, unsearched = search_rates(done)
+    promised, overrated = _promises(done)
 
     def over_moves(values: list[float]) -> Any:
         """A value of each episode, as often as it has moves."""
@@ -110,6 +116,10 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         overshoot_ms_max=1e3 * float(over_moves([one["overshoot_max"] for one in times]).max()),
         trials_mean=trials,
         unsearched=unsearched,
+        tied=_share(done, "tied"),
+        unopened=_share(done, "unopened"),
+        promised=promised,
+        overrated=overrated,
         recoveries=sum(row["recoveries"] for row in done),
         failures=len(rows) - len(done),
     )
@@ -125,12 +135,23 @@ def search_rates(rows: Iterable[Row]) -> tuple[float, float]:
     return sum(one["trials"] for one in totals) / decisions, sum(one["unsearched"] for one in totals) / decisions
 
 
-def no_search_warning(summary: Summary) -> str | None:
-    """What to say where more than a few decisions had no time for a search."""
-    if not summary.unsearched > NOTEWORTHY:
-        return None
-    problem = f"{summary.planner} on {summary.domain}: no search within the time in {100 * summary.unsearched:.0f} % of the decisions"
-    return f"{problem}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md)."
+def _share(rows: list[Row], name: str) -> float:
+    """Of the decisions that were searched for, as far as they were told apart."""
+    totals: list[dict[str, int]] = [dict(search_totals(row)) for row in rows]  # type: ignore[arg-type]
+    totals = [one for one in totals if name in one]
+    decisions = sum(one["decisions"] for one in totals)
+    return sum(one[name] for one in totals) / decisions if decisions else math.nan
+
+
+def _promises(rows: list[Row]) -> tuple[float, float]:
+    """The mean of what was promised, and by how many errors it is above what was earned."""
+    pairs = [(row["promised"], row["discounted_return"]) for row in rows if row.get("promised") is not None]
+    if len(pairs) < 2:
+        return math.nan, math.nan
+    promised, earned = np.array(pairs, dtype=np.float64).T
+    excess = promised - earned
+    error = float(excess.std(ddof=1)) / math.sqrt(len(excess))
+    return float(promised.mean()), float(excess.mean()) / error if error > 0.0 else 0.0
 
 
 def returns(rows: list[Row]) -> Estimate:

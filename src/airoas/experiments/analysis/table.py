@@ -10,7 +10,8 @@ from typing import Any
 
 from airoas.experiments.analysis.control_variate import with_adjusted_returns
 from airoas.experiments.analysis.statistics import holm
-from airoas.experiments.analysis.summary import Summary, no_search_warning, paired_difference, summarise
+from airoas.experiments.analysis.summary import Summary, paired_difference, summarise
+from airoas.experiments.analysis.weakness import weaknesses
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell, Part, Spec
 from airoas.tables import TextTable
@@ -137,7 +138,7 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     recoveries = sum(one.recoveries for one in summaries)
     if recoveries:
         remarks.append(f"A filter lost all its particles and recovered {recoveries} times.")
-    remarks += filter(None, map(no_search_warning, summaries))
+    remarks += [remark for summary in summaries for remark in weaknesses(summary)]
     return remarks
 
 

@@ -61,7 +61,7 @@ OWN |= {"actions": lambda value: _text(value) or _list(value)}
 OWN |= dict.fromkeys(("search.decisions", "search.trials", "search.unsearched"), whole)
 OWN |= dict.fromkeys((f"times.{name}" for name in (*TIMINGS, "preparation", "seconds")), _number) | {"times.started": _text}
 """The columns of every episode without its moves."""
-KINDS: Kinds = OWN | {ADJUSTED: _number, "error": _text}
+KINDS: Kinds = OWN | {ADJUSTED: _number, "error": _text, "promised": _or_none(_number), "search.tied": whole, "search.unopened": whole}
 KINDS |= dict.fromkeys((*MOVES, *(f"times.{name}" for name in TIMED)), _list)
 """All the columns that there are; a row that has no such thing has None there."""
 _SHARED: Kinds = {name: kind for kinds in SHARED for name, kind in kinds.items()}

@@ -34,8 +34,22 @@ def search_totals(row: Row) -> SearchTotals:
     """How much was searched. Bounds that meet before the first trial are no lack of time."""
     if "search" in row:
         return row["search"]
-    ends = [end for end in zip(row.get("stops", ()), row.get("trials", ()), strict=True) if end[0] not in NO_SEARCH]
-    return {"decisions": len(ends), "trials": sum(end[1] for end in ends), "unsearched": sum(end == ("deadline", 0) for end in ends)}
+    moves = range(len(row.get("stops", ())))
+    searched = [i for i in moves if row["stops"][i] not in NO_SEARCH]
+    trials = row.get("trials", [])
+    late = sum(row["stops"][i] == "deadline" and trials[i] == 0 for i in searched)
+    totals: SearchTotals = {"decisions": len(searched), "trials": sum(trials[i] for i in searched), "unsearched": late}
+    notes = row.get("notes", {})
+    if "tied" in notes:
+        totals["tied"] = sum(_at(notes["tied"], i) is True for i in searched)
+    if "opened" in notes:
+        totals["unopened"] = sum((_at(notes["opened"], i) or 1.0) < 1.0 for i in searched)
+    return totals
+
+
+def _at(note: Any, i: int) -> Any:
+    """A note at a move: one that is the same at every move stands once."""
+    return note[i] if isinstance(note, list) else note
 
 
 def timing(row: Row) -> Times:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class EpisodeSpec(TypedDict):
@@ -44,6 +44,10 @@ class SearchTotals(TypedDict):
     decisions: int
     trials: int
     unsearched: int
+    tied: NotRequired[int]
+    """Decisions in which every action looked the same."""
+    unopened: NotRequired[int]
+    """Decisions in which some action was never simulated, and no bound told that it need not be."""
 
 
 class Times(TypedDict, total=False):
@@ -81,6 +85,8 @@ class Outcome(_Return, total=False):
     success: bool
     wrong_stop: bool
     recoveries: int
+    promised: float | None
+    """What the first decision thought that the episode was worth."""
     notes: dict[str, Any]
     search: SearchTotals
     adjusted: float

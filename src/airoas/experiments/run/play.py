@@ -92,6 +92,7 @@ def record(episode: Episode) -> Outcome:
         "success": episode.terminated and last > 0.0,
         "wrong_stop": episode.terminated and last < 0.0,
         "recoveries": episode.recoveries,
+        "promised": plain(trace[0].decision.value) if trace else None,
         "actions": plain([step.action for step in trace]),
         "rewards": plain([step.reward for step in trace]),
         "lower": plain([step.decision.lower for step in trace]),

@@ -57,6 +57,7 @@ class Advisor:
 
     def __init__(self, model: Any, learned: Learned | None) -> None:
         self.learned = learned
+        self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
         self.rollouts = Rollouts(model, policy_of(model, learned))
 
     def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:

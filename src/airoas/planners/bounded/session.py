@@ -193,10 +193,14 @@ class Session:
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
         action = model.from_row("action", tree.actions[chosen])
         notes = self._notes(tree)
+        if advisor is None and not self.bounds.sound and STOPS[status] != "gap":
+            bounds = tree.action_lower[first : first + count]
+            notes["opened"] = float((tree.first_child[first : first + count] >= 0).mean())
+            notes["tied"] = bool(count > 1 and bounds.min() == bounds.max())
         if advisor is not None and outlook is not None:
             advice = advisor.advise(outlook, action, deadline)
             self._advisors.append(advisor)
-            notes |= {"searched": action, "rollouts": advice.runs, "improved": advice.improved}
+            notes |= {"policy": advisor.name, "searched": action, "rollouts": advice.runs, "improved": advice.improved}
             action, value = advice.action, advice.value
         seconds = time.perf_counter() - begun
         stats = Stats(
@@ -296,6 +300,12 @@ def session_of(planner: BoundedPlanner, model: Any) -> Session:
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)
         return _sessions[key]
+
+
+def forget_session(planner: BoundedPlanner, model: Any) -> None:
+    """What it knew of the model is out of date."""
+    with _lock:
+        _sessions.pop((planner, model, current_mode()), None)
 
 
 def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
