@@ -51,7 +51,7 @@ class Target(NamedTuple):
         return 0.0 if o.x == math.floor(4.0 * s.x) else -math.inf
 
     def heuristic(self, s):
-        return 15.0 + s.x
+        return 20.0 + s.x
 
 
 PLANNERS = [AIROAS(iterations=150, max_depth=3), AdaOPS(iterations=80, max_depth=3)]
