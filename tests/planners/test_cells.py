@@ -18,7 +18,7 @@ from airoas.planners.spaces import distance, draw_anywhere, draw_near, make_spac
 BEST = 0.37
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     x: float
 
 
@@ -38,14 +38,14 @@ class Target(NamedTuple):
         return Aim(kind=Choice("bad", "good"), angle=Box(0.0, 1.0))
 
     def initial(self, rng):
-        return Place(rng.uniform())
+        return Position(rng.uniform())
 
     def step(self, s, a, rng):
         gap = a.angle - BEST
-        return Place(rng.uniform()), (10.0 if a.kind == 1 else 0.0) - 100.0 * gap * gap
+        return Position(rng.uniform()), (10.0 if a.kind == 1 else 0.0) - 100.0 * gap * gap
 
     def observe(self, s, a, rng):
-        return Place(math.floor(4.0 * s.x))
+        return Position(math.floor(4.0 * s.x))
 
     def obs_logpdf(self, o, s, a):
         return 0.0 if o.x == math.floor(4.0 * s.x) else -math.inf
@@ -115,13 +115,13 @@ def test_what_cannot_be_planned_for_says_why():
             return (rng.normal(),)
 
         def initial(self, rng):
-            return Place(0.0)
+            return Position(0.0)
 
         def step(self, s, a, rng):
             return s, -abs(a[0])
 
         def observe(self, s, a, rng):
-            return Place(0.0)
+            return Position(0.0)
 
         def obs_logpdf(self, o, s, a):
             return 0.0

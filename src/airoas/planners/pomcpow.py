@@ -62,8 +62,8 @@ class POMCPOW(VisitPlanner):
     """A history gets a new random action while it has at most k N(h)^alpha of them."""
     alpha_action: float = 0.5
     widening: str = "random"
-    """Where a new continuous action comes from: "random" (the model's `sample_action`), or "voronoi" (VOMCPOW, Lim, Tomlin and
-    Sunberg 2021): also from the cell about the best action so far, that is where no other is nearer. It needs `action_space`."""
+    """Where a new continuous action comes from: "random" (the model's `sample_action`), or "voronoi" (VOMCPOW of Lim, Tomlin and
+    Sunberg 2021): also from the cell about the best action so far, where no other is nearer. It needs `action_space`."""
     random_actions: float = 0.5
     """With "voronoi": the fraction of new actions that is random all the same (omega in the paper)."""
     cell_width: float = 0.1

@@ -413,8 +413,8 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
     def run(tree: Tree, search: Any) -> int:
         tree.first_gap = tree.upper[0] - tree.lower[0]
         while True:
-            complete = tree.n_actions[0] >= tree.max_root_actions
-            if complete and tree.upper[0] - tree.lower[0] <= tree.gap:
+            is_full = tree.n_actions[0] >= tree.max_root_actions
+            if is_full and tree.upper[0] - tree.lower[0] <= tree.gap:
                 return GAP
             if tree.n_trials >= tree.max_trials:
                 return ITERATIONS
@@ -432,7 +432,7 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
                 tree.crossing = crossing
                 return int(status)
             tree.n_trials += 1
-            if complete and tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
+            if is_full and tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
                 return GAP
 
     return run
