@@ -25,6 +25,7 @@ FOLLOW, FORCED, HYPOTHESIS = range(3)
 """What a run does: the policy from the start; one action first; for some steps what is best if one state were true."""
 FEWEST, ALWAYS = 0.1, 2.0
 """Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
+_HALVINGS = 10
 GREEDY, DEFAULT, BLIND = range(3)
 """What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same."""
 
@@ -144,6 +145,8 @@ class Runs(Record):
     """[R]"""
     fewest: float
     """Of the particles: where fewer are effective the truth is put back among them; above 1: always."""
+    effective: float
+    """Of the particles: where fewer would be, the likelihood is flattened until so many are. Real filters have more of them."""
     deadline: float
     cut: int
     """Steps after which a promise counts for the rest."""
@@ -196,6 +199,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         world=np.arange(runs),
         returns=np.zeros(runs),
         fewest=FEWEST,
+        effective=0.0,
         deadline=math.inf,
         cut=1 << 60,
         n_runs=runs,
@@ -472,19 +476,21 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
 def resample(runs: Runs, r: int, seed: int) -> None:
     """The particles of a run by the likelihood of what was seen, and the truth where that leaves too few."""
     n, start = runs.n_particles, r * runs.n_particles
-    peak = runs.logs[start]
-    for j in range(1, n):
-        peak = max(peak, runs.logs[start + j])
-    total = squares = 0.0
-    for j in range(n):
-        weight = exp(runs.logs[start + j] - peak) if runs.logs[start + j] > -math.inf else 0.0
-        runs.weights[j] = weight
-        if j > 0:
-            total += weight
-            squares += weight * weight
-    if total * total >= runs.fewest * n * squares and total > 0.0:
+    size = weigh_tempered(runs, start, 1.0)
+    if size >= runs.fewest * n:
         runs.weights[0] = 0.0
-    total += runs.weights[0]
+    elif size < runs.effective:
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            if weigh_tempered(runs, start, middle) < runs.effective:
+                high = middle
+            else:
+                low = middle
+        weigh_tempered(runs, start, low)
+    total = 0.0
+    for j in range(n):
+        total += runs.weights[j]
     own = new_stream()
     own.reseed(seed, 0, 0)
     offset, reached, i = own.uniform(), runs.weights[0], 0
@@ -500,6 +506,22 @@ def resample(runs: Runs, r: int, seed: int) -> None:
         for k in range(runs.states.shape[1]):
             runs.states[start + j, k] = runs.after[source, k]
         runs.alive[start + j] = True
+
+
+def weigh_tempered(runs: Runs, start: int, power: float) -> float:
+    """The weights of a run's particles by a power of the likelihood; how many of them, the truth aside, are effective."""
+    n = runs.n_particles
+    peak = runs.logs[start]
+    for j in range(1, n):
+        peak = max(peak, runs.logs[start + j])
+    total = squares = 0.0
+    for j in range(n):
+        weight = exp(power * (runs.logs[start + j] - peak)) if runs.logs[start + j] > -math.inf else 0.0
+        runs.weights[j] = weight
+        if j > 0:
+            total += weight
+            squares += weight * weight
+    return total * total / squares if squares > 0.0 else 0.0
 
 
 @kernel

@@ -31,6 +31,8 @@ from airoas.rng import hash_key, new_stream, stream
 
 FEWEST = 10
 """Beliefs in a leaf."""
+EFFECTIVE = 10.0
+"""Particles, after every observation."""
 TRIED = 8
 """Actions at a belief, where there are more than `ALL`."""
 ALL = 16
@@ -315,6 +317,7 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
 def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
     walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), particles)
     walking.fewest = trying.fewest = ALWAYS
+    walking.effective = trying.effective = EFFECTIVE
     walkers = Walkers(
         burst=np.zeros(walks, np.int64),
         left=np.zeros(walks, np.int64),

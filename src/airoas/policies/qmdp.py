@@ -15,6 +15,8 @@ from airoas.rng import stream
 
 SCORED = 24
 """Particles that q is averaged over where each of them is simulated, and four times as many where it is looked up."""
+LOOKED_AT = 100
+"""Particles that q is averaged over at least, for a decision."""
 _SIMULATED = 320  # steps for q of one belief, about, where actions are many
 _MOST_BITS = 32
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise

@@ -16,24 +16,27 @@ import numpy as np
 
 from airoas.compiler.clock import now
 from airoas.policies.belief_mdp import FOLLOW, FORCED, GREEDY, HYPOTHESIS, Policy, Runs, choose_one, inform, make_runs, roll_out
+from airoas.policies.qmdp import LOOKED_AT
 
 PARTICLES = 80
 """Of a run: few, for many runs."""
 WORLDS = 4
 """Of the first round, for each candidate; each later round has twice as many."""
+ENOUGH, LEAST_COMPARED = 8, 4
+"""Runs of a candidate that tell something, and candidates in any case."""
 BELIEVED = (6, 15)
 """For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
 CUT = 20
 """Steps of a run after which what was learned is believed for the rest."""
-SCORED = 8
-"""Particles that q is averaged over in a run, where each of them is simulated; a third of what the policy itself looks at."""
+SCORED, _SIMULATED = 8, 80
+"""Particles that q is averaged over in a run, where each of them is simulated, and how many steps that may take."""
 SHORTEST = 10
 """Steps of a run that time has cut off, at least, for it to count."""
 _BATCH = 64  # runs of one call, at most
 _STEP = 2e-3  # seconds for a step of all of them, about: the deadline is looked at between steps
-_LOOKED_AT = 1000  # particles from which a policy chooses
+_CHOSEN_FROM = 1000  # particles from which a policy chooses
 _PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of information: its range for that part of the range of values
 
 
@@ -65,9 +68,12 @@ class Rollouts:
 
     def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
         self.policy = policy
-        self._many, self._few = policy.scored, min(policy.scored, particles, 3 * SCORED if policy.by_action else SCORED)
+        few = 3 * SCORED if policy.by_action else max(1, min(SCORED, _SIMULATED // model.n_actions))
+        self._many, self._few = max(policy.scored, LOOKED_AT), min(policy.scored, particles, few)
+        policy.scored = self._many
         self._pace = 0.0  # seconds for a step of a run
-        self._one: Runs = make_runs(model, policy, 1, _LOOKED_AT)
+        self._price = 0.0  # seconds for a run
+        self._one: Runs = make_runs(model, policy, 1, _CHOSEN_FROM)
         policy.scored = self._few
         self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
@@ -107,6 +113,10 @@ class Rollouts:
         one.kind[0], one.steps[0], one.hypotheses_alive[0] = HYPOTHESIS, 1, True
         one.hypotheses[0] = hypothesis
         return int(choose_one(self.policy, one, states, weights, seed))
+
+    def affordable(self, seconds: float) -> int:
+        """How many candidates may be compared in that time, with enough runs for each; as many as there are where no time is set."""
+        return max(LEAST_COMPARED, int(seconds / (self._price * ENOUGH))) if self._price > 0.0 and seconds < math.inf else 1 << 30
 
     def compare(
         self,
@@ -157,6 +167,7 @@ class Rollouts:
                 runs.hypotheses[r] = hypotheses[candidate.hypothesis]
         steps = int(roll_out(self.policy, runs, states, weights, self.horizon, seed))
         self._pace = max(0.7 * self._pace, (now() - begun) / max(1, steps) / len(pairs))
+        self._price = 0.5 * (self._price or (now() - begun) / len(pairs)) + 0.5 * (now() - begun) / len(pairs)
         if steps < min(self.horizon, SHORTEST):
             return False
         for r, (candidate, _) in enumerate(pairs):

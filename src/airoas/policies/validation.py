@@ -9,11 +9,12 @@ import numpy as np
 
 from airoas.bounds.learned.forest import Forest
 from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, Policy, choose_one, make_runs, roll_out
-from airoas.policies.qmdp import make_policy
+from airoas.policies.qmdp import LOOKED_AT, make_policy
 from airoas.rng import stream
 
 RUNS = 64
 PARTICLES = 1000
+_SIMULATED = 1000  # steps for q of one belief, about: here as many particles are looked at as in a decision, or nearly
 
 
 def validate(model: Any, correction: Forest | None, states: np.ndarray, weights: np.ndarray) -> tuple[dict[str, tuple[float, float]], int]:
@@ -22,6 +23,8 @@ def validate(model: Any, correction: Forest | None, states: np.ndarray, weights:
     policies = {"learned": make_policy(model, correction), "qmdp": make_policy(model)}
     if model.has("rollout_action"):
         policies["default"] = make_policy(model, way=DEFAULT)
+    for policy in policies.values():
+        policy.scored = max(policy.scored, min(LOOKED_AT, _SIMULATED // model.n_actions))
     returns = {name: _mean(_earn(model, policy, PARTICLES, states, weights)) for name, policy in policies.items()}
     always, blind = make_policy(model, way=BLIND), []
     always.scored = 1  # its values are not asked for

@@ -25,7 +25,7 @@ from airoas.rng import hash_key, stream
 
 POLICY = -1
 """Instead of an action: those of `rollout_action`."""
-_MOST_STATES, _MOST_PAIRS = 20_000, 100_000  # of a state and an action
+_MOST_STATES, _MOST_PAIRS = 20_000, 400_000  # of a state and an action
 _DRAWS = 4  # of a step that is random
 _FEWEST = 500  # states
 _KEPT = 5  # states of a walk

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
+from airoas.compiler.clock import now
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import BELIEVED, SURE, Candidate, Rollouts
+from airoas.policies.rollout import BELIEVED, Candidate, Rollouts
 from airoas.rng import stream
 
 MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
-HYPOTHESES = 4
+HYPOTHESES = 6
+BETTER = 1.0
+"""Errors by which a candidate must be better than the policy's action to be taken."""
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
 KEPT = 2000
 """Particles of a belief that are looked at."""
@@ -78,20 +81,20 @@ class Advisor:
         if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
             hypotheses = self._hypotheses(*belief, outlook.seed)
             candidates += [Candidate(-1, j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
+        candidates = candidates[: rollouts.affordable(deadline - now())]
         rounds = ROUNDS if deadline == math.inf else 8
         runs = rollouts.compare(candidates, hypotheses, *belief, outlook.seed, deadline, rounds)
         own = candidates[0]
-        best = max(candidates, key=lambda candidate: candidate.mean)
-        gain, error = best.gain_over(own)
-        improved = best is not own and gain > SURE * error
-        chosen = best if improved else own
-        if chosen.hypothesis >= 0:
-            action = rollouts.act_believing(hypotheses[chosen.hypothesis], *belief, outlook.seed)
+        better = [candidate for candidate in candidates if candidate is not own and _is_better(candidate, own)]
+        best = max(better, key=lambda candidate: candidate.mean, default=own)
+        improved = best is not own
+        if best.hypothesis >= 0:
+            action = rollouts.act_believing(hypotheses[best.hypothesis], *belief, outlook.seed)
         elif improved:
-            action = chosen.action
-        n = len(chosen.returns)
-        spread = float(np.std(chosen.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
-        return Advice(action, chosen.mean if n else outlook.promised, spread, runs, improved)
+            action = best.action
+        n = len(best.returns)
+        spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
+        return Advice(action, best.mean if n else outlook.promised, spread, runs, improved)
 
     def _hypotheses(self, states: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
         """Some states, drawn by weight."""
@@ -99,3 +102,8 @@ class Advisor:
         order = np.argsort(states[:, 0], kind="stable")
         rows = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
         return states[order[np.minimum(rows, len(order) - 1)]]
+
+
+def _is_better(candidate: Candidate, own: Candidate) -> bool:
+    gain, error = candidate.gain_over(own)
+    return gain > BETTER * error
