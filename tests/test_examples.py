@@ -18,6 +18,7 @@ SCRIPTS = {  # arguments, and what it must print
     "tracking_robot.py": (["--seconds", "0.02", "--steps", "4"], "after its deadline"),
     "lost_robot.py": (["--seconds", "0.02", "--learn", "0", "--particles", "300", "--steps", "4", "--kidnapped", "2"], "docked in"),
     "continuous.py": (["--iterations", "200", "--particles", "200"], "discounted return"),
+    "hybrid.py": (["--iterations", "20", "--particles", "200"], "discounted return"),
     "sonar.py": (["--iterations", "20", "--particles", "300"], "terminal state reached"),
     "ten_objects.py": (["--iterations", "300", "--particles", "300"], "objects found"),
     "finite.py": (["--iterations", "20", "--steps", "3"], "bounds: pbvi and fib, proved"),
@@ -44,7 +45,14 @@ def test_every_script_is_run():
     assert {path.name for path in EXAMPLES.glob("*.py")} - imported == set(SCRIPTS)
 
 
-SOUND = ["continuous.py:Docking", "finite.py:Maintain", "kalman.py:Trolley", "sonar.py:Docking", "ten_objects.py:Search"]
+SOUND = [
+    "continuous.py:Docking",
+    "hybrid.py:Harbour",
+    "finite.py:Maintain",
+    "kalman.py:Trolley",
+    "sonar.py:Docking",
+    "ten_objects.py:Search",
+]
 
 
 @pytest.mark.parametrize("reference", SOUND)

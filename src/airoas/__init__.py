@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StoredDataError,
     )
     from airoas.experiments.analysis.load import load
+    from airoas.modelling.actions import Box, Choice
     from airoas.modelling.decorator import model
     from airoas.rng import Rng, stream
 
@@ -63,6 +64,7 @@ _HOMES = {
         "StoredDataError",
     ),
     "experiments.analysis.load": ("load",),
+    "modelling.actions": ("Box", "Choice"),
     "modelling.decorator": ("model",),
     "rng": ("Rng", "stream"),
 }
@@ -77,6 +79,8 @@ __all__ = [
     "Belief",
     "BeliefError",
     "BootstrapFilter",
+    "Box",
+    "Choice",
     "CompileError",
     "Diagnostic",
     "Episode",

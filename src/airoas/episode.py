@@ -94,8 +94,7 @@ class Episode:
 
     def action_name(self, action: Any) -> str:
         """The name of an action, or its numbers where actions are continuous."""
-        names = self.model.action_names
-        return names[action] if names else numbers(action)
+        return str(self.model.action_text(action))
 
     @property
     def states(self) -> list[tuple[Any, ...]]:

@@ -11,7 +11,6 @@ from airoas import Particles
 from airoas.bounds import find, find_bounds, store
 from airoas.catalog import DOMAINS, find_domain
 from airoas.domains import LightDark, Tag, Tiger
-from airoas.domains.light_dark_2d import LightDark2DContinuous
 
 PICKED = {
     "tiger": ("pbvi", "fib"),
@@ -88,7 +87,6 @@ def test_the_papers_settings_and_numbers():
         (LightDark(), ("blind", "qmdp"), "cannot be enumerated"),
         (LightDark(), ("plans", "value_bounds"), "has no `value_bounds`"),
         (airoas.domains.LaserTag(), ("blind", "fib"), 'Choose upper="qmdp"'),
-        (LightDark2DContinuous(), "auto", "POMCPOW"),
     ],
 )
 def test_what_is_refused_is_named_with_a_remedy(model, spec, words):

@@ -22,6 +22,7 @@ from airoas.bounds.sides import ILLEGAL, Bounds, Side, join
 from airoas.bounds.store import kept, learned
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError, suggest
+from airoas.modelling.discretised import discretised
 
 log = logging.getLogger(__name__)
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -38,6 +39,7 @@ LOWER = {
     "blind": "each action for ever, finite models",
     "fixed:ACTION": "one action for ever, finite models",
     "value_bounds": "its own bound",
+    "heuristic": "its own `heuristic`, an estimate",
     "rollout": "mean return of `rollout_action`, an estimate",
     "grid": "plans on a grid, an estimate",
     "simulated": "returns of plans, learned from simulation, an estimate",
@@ -48,12 +50,17 @@ UPPER = {
     "qmdp": "Q of the fully observable problem: its own (`action_bounds`), or finite models",
     "mdp": "value of the fully observable problem, finite models",
     "value_bounds": "its own bound",
+    "heuristic": "its own `heuristic` and a little more, an estimate",
+    "rollout": "mean return of `rollout_action` and a little more, an estimate",
     "reached": "Q on the states that simulation reaches, where these are whole numbers, an estimate",
     "grid": "Q on a grid, an estimate",
     "simulated": "value of the fully observable problem, learned from simulation, an estimate",
 }
 _QUIET = 2.0  # seconds
 _MOST_CACHED = 32  # kept in memory
+_LOOKED_AT = 2000  # states
+OPTIMISM = 3.0
+"""Standard deviations of an estimate, over states, by which values may be better than it says."""
 
 Spec = str | tuple[float | str, float | str]
 _cached: dict[tuple[str, str, str], Bounds] = {}
@@ -67,9 +74,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     QMDP); `value_bounds`; then a grid for up to three continuous components; then simulation. `progress` is called with what is
     being done.
     """
-    if not model.n_actions:
-        problem = f"{type(model).__name__} has continuous actions, which planners with bounds cannot go through"
-        raise OptionError(problem, "give it `actions`, a finite choice of them, or use the planner for continuous ones, POMCPOW.")
+    model = model if model.n_actions else discretised(model)
     pair = _pair(spec)
     key = (model.fingerprint, repr(pair), current_mode())
     if key not in _cached:
@@ -133,6 +138,9 @@ class _Finder:
         if side == "value_bounds":
             self._wants(side, side)
             return Side(side, sides.bind(sides.value_bounds_lower, model), 1, (-1,))
+        if side == "heuristic":
+            self._wants(side, side)
+            return Side(side, sides.bind(sides.heuristic, model), 1, (-1,), sound=False)
         if side == "rollout":
             checked_discount(model)
             return simulated.rollouts(model, learned(model, side, lambda: simulated.estimate_rollouts(model)))
@@ -148,10 +156,12 @@ class _Finder:
             return Side(f"{side:g}", sides.number(side), 1)
         if side == "auto" and not model.has("action_bounds") and not can_enumerate(model):
             side = self._own_or_estimated()
-            side = "reached" if side != "value_bounds" and self._reached else side
+            side = "reached" if side not in ("value_bounds", "heuristic") and self._reached else side
         if side == "value_bounds":
             self._wants(side, side)
             return Side(side, sides.bind(sides.value_bounds_upper, model), 1)
+        if side in ("heuristic", "rollout"):
+            return self._raised(self.lower(side))
         if side in ("grid", "reached", "simulated"):
             return self._values_estimated(side)
         if side in ("auto", "qmdp") and model.has("action_bounds"):
@@ -216,7 +226,17 @@ class _Finder:
     def _own_or_estimated(self) -> str:
         if self.model.has("value_bounds"):
             return "value_bounds"
+        if self.model.has("heuristic"):
+            return "heuristic"
         return "grid" if self._grid is not None else "simulated"
+
+    def _raised(self, estimate: Side) -> Side:
+        """An estimate of values as an upper bound: so much higher as it differs where random actions lead."""
+        states = simulated.sample(self.model, _LOOKED_AT)
+        values = np.zeros((len(states), 1))
+        estimate.evaluate(states, np.ones(len(states), np.bool_), values, 0)
+        by = (OPTIMISM * float(np.std(values)) if len(states) else 0.0) or 1.0
+        return Side(f"{estimate.name} + {by:.3g}", sides.raised(estimate.evaluate, by), 1, sound=False)
 
     @functools.cached_property
     def _grid(self) -> tuple[Grid, np.ndarray] | None:

@@ -155,6 +155,33 @@ def table(model: Any, values: np.ndarray) -> Bound:
     return bind(_table_row, ValueTable(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
 
 
+class Raised(Record):
+    """An estimate, and how much is added to it."""
+
+    evaluate: Any
+    offset: float
+
+
+@kernel
+def heuristic(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+    for i in range(len(states)):
+        if alive[i]:
+            out[i, at] = model.heuristic(model.read_state(states, i))
+
+
+@kernel
+def _add(guess: Raised, states: Any, alive: Any, out: Any, at: int) -> None:
+    guess.evaluate(states, alive, out, at)
+    for i in range(len(states)):
+        if alive[i]:
+            out[i, at] += guess.offset
+
+
+def raised(estimate: Bound, offset: float) -> Bound:
+    """An estimate and so much more."""
+    return bind(_add, Raised(evaluate=estimate, offset=float(offset)))
+
+
 @kernel
 def value_bounds_lower(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):

@@ -82,6 +82,7 @@ def _parameters(model: Any, progress: Progress) -> Diagnoses:
     if not (isinstance(steps, int) and steps >= 1):
         yield ModelError(f"is {steps!r}", "choose a whole number of steps, 100 say.", where=class_location(kind, "max_steps"))
     guard(model, "actions", lambda: model.action_names)
+    guard(model, "action_space", lambda: model.space)
     guard(model, "step", lambda: _first_step(model))
     guard(model, "initial", lambda: model.shapes)
 

@@ -59,6 +59,11 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
             example = f"{a} in state {s!r}, where {', '.join(map(str, legal))} may be chosen"
             yield "rollout_action", "chooses an impossible action", example, "return the index of a legal action."
             return
+        for name in ("rollout_action", "sample_action") if model.space is not None else ():
+            drawn = a if name == "rollout_action" else call("sample_action", s, rng)
+            if wrong := model.space.problem(model.shapes.action.to_row(drawn)):
+                yield name, "gives an action outside `action_space`", f"{wrong[0]} in state {s!r}", wrong[1]
+                return
         if legal and t % 2:
             a = legal[rng.integer(len(legal))]
         before = s
@@ -144,7 +149,7 @@ def _written(call: CheckedCalls, name: str, s: Any, count: int) -> tuple[list[fl
 def _call_the_rest(model: Any, call: CheckedCalls, s: Any, a: Any, s2: Any, o: Any, rng: Any) -> None:
     """Call the optional methods that the walk itself does not need; what they raise or return wrongly is raised."""
     given = {"s": s2, "s2": s2, "parent": s, "o": o, "a": a, "beta": 0.5, "rng": rng, "k": 0}
-    for name in ("cell", "mutate", "mutate_logratio", "mutate_literal", "move", "reward"):
+    for name in ("cell", "heuristic", "mutate", "mutate_logratio", "mutate_literal", "move", "reward"):
         if model.has(name):
             call(name, *[given[parameter] for parameter in HOOKS[name].parameters])
     if model.has("describe"):

@@ -25,7 +25,9 @@ def add(commands: Any) -> None:
         help="run an experiment: planners on domains",
         description="Run an experiment, or what is missing of it; print its table, draw its plots. Ctrl-C stops; the same command goes on.",
     )
-    bench.add_argument("experiment", metavar="NAME", help="paper, sweep, ablation, literature, strangers, or a .toml file of yours")
+    bench.add_argument(
+        "experiment", metavar="NAME", help="paper, sweep, ablation, literature, strangers, continuous, or a .toml file of yours"
+    )
     bench.add_argument("--out", required=True, metavar="DIR", help="the folder for spec.toml and episodes.jsonl")
     bench.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
     scale = "smaller budgets and fewer episodes: quick, a factor, or a factor for each, as in episodes=0.1,seconds=0.02"

@@ -3,8 +3,22 @@
 from airoas.domains.laser_tag import LaserTag
 from airoas.domains.light_dark import LightDark
 from airoas.domains.light_dark_2d import LightDark2D, LightDark2DContinuous
+from airoas.domains.parking import Parking
+from airoas.domains.pushbox import Pushbox
 from airoas.domains.rock_sample import RockSample
+from airoas.domains.sensor_placement import SensorPlacement
 from airoas.domains.tag import Tag
 from airoas.domains.tiger import Tiger
 
-__all__ = ["LaserTag", "LightDark", "LightDark2D", "LightDark2DContinuous", "RockSample", "Tag", "Tiger"]
+__all__ = [
+    "LaserTag",
+    "LightDark",
+    "LightDark2D",
+    "LightDark2DContinuous",
+    "Parking",
+    "Pushbox",
+    "RockSample",
+    "SensorPlacement",
+    "Tag",
+    "Tiger",
+]

@@ -16,6 +16,7 @@ import numpy as np
 
 from airoas.domains.light_dark import night
 from airoas.errors import OptionError
+from airoas.modelling.actions import Box, Choice
 from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
@@ -189,6 +190,10 @@ class LightDark2DContinuous(NamedTuple):
 
     def initial(self, rng: Rng) -> State:
         return _initial(rng)
+
+    def action_space(self) -> Action:
+        heading, stride = Box(0.0, 2.0 * math.pi, wraps=True), Box(0.0, 1.0)
+        return Action(heading, stride, Choice("go", "stop"))  # type: ignore[arg-type]
 
     def sample_action(self, s: State, rng: Rng) -> Action:
         """Stop one time in nine, as among the nine actions; always the same tuple, so that a tree holds it once."""

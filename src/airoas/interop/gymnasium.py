@@ -14,6 +14,7 @@ from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
+from airoas.modelling.actions import ActionSpace
 from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.checked_call import guard
 from airoas.modelling.gate import gate_of
@@ -32,7 +33,8 @@ except ImportError:
 class Environment(gymnasium.Env[np.ndarray, Any]):
     """A model as a world to act in.
 
-    An action is an index, or an array [k] where actions are continuous; an observation is an array [width]. In a POMDP
+    An action is an index, or an array [k] where actions are continuous (a dict by name where some of its numbers are choices); an
+    observation is an array [width]. In a POMDP
     nothing is observed before the first action, nor in a terminal state: zeros stand there, which mean nothing.
     `reset(seed=k)` begins the world of `simulate(..., seed=k)`; without a seed the next one is drawn. `info` holds the
     true `state`, the `discount` and, where the model forbids actions in some states, the `action_mask` that
@@ -58,6 +60,8 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         shapes = model.shapes
         if shapes.action is None:
             self.action_space = gymnasium.spaces.Discrete(model.n_actions)
+        elif model.space is not None:
+            self.action_space = _space_of(model.space)
         else:
             lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), len(shapes.action.kinds)) for bound in action_bounds)
             self.action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float64)
@@ -95,11 +99,13 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
     def _row(self, action: Any) -> np.ndarray:
         """An action of the space as kernels take it."""
         space = self.action_space
-        if not isinstance(space, gymnasium.spaces.Box):
+        if self.model.shapes.action is None:
             one = isinstance(action, np.ndarray) and action.size == 1
             return np.asarray(self.model.row("action", action.reshape(())[()] if one else action))
+        if isinstance(action, dict):
+            action = _numbers_of(self.model, action)
         row: np.ndarray = self.model.row("action", gate_of(self.model, "action").value(action))
-        if not ((row >= space.low) & (row <= space.high)).all():
+        if isinstance(space, gymnasium.spaces.Box) and not ((row >= space.low) & (row <= space.high)).all():
             raise OptionError(f"the action {action} is outside the action space", f"keep within {space.low} and {space.high}.")
         return row
 
@@ -164,7 +170,7 @@ class Policy:
         self.decision = None
 
     def __call__(self, observation: Any) -> Any:
-        """Take in what was observed after the action before, and choose the next: an index, or an array [k]."""
+        """Take in what was observed after the action before, and choose the next: an index, an array [k], or a dict by name."""
         agent = self.agent
         if self.decision is not None:
             agent.observe(gate_of(agent.model, "observation").value(observation))
@@ -172,4 +178,29 @@ class Policy:
                 warnings.warn(agent.recovery, ParticleDeprivationWarning, stacklevel=2)
         self.decision = agent.act()
         action = self.decision.action
-        return np.array(action, dtype=np.float64) if isinstance(action, tuple) else action
+        if not isinstance(action, tuple):
+            return action
+        row = np.array(agent.model.shapes.action.to_row(action))
+        space = agent.model.space
+        if space is None or space.boxes.all():
+            return row
+        return {axis.name: int(x) if axis.names else np.array([x]) for axis, x in zip(space.axes, row, strict=True)}
+
+
+def _space_of(space: ActionSpace) -> gymnasium.spaces.Space[Any]:
+    """A box; where some numbers are choices, a dict by name."""
+    if space.boxes.all():
+        return gymnasium.spaces.Box(space.low, space.high, dtype=np.float64)
+    box, discrete = gymnasium.spaces.Box, gymnasium.spaces.Discrete
+    parts: dict[str, gymnasium.spaces.Space[Any]] = {
+        a.name: discrete(len(a.names)) if a.names else box(a.low, a.high, (1,), np.float64) for a in space.axes
+    }
+    return gymnasium.spaces.Dict(parts)
+
+
+def _numbers_of(model: Any, action: dict[str, Any]) -> list[float]:
+    """An action given by the names of its parts, as the numbers that they stand for."""
+    missing = [axis.name for axis in model.space.axes if axis.name not in action] if model.space is not None else ["a space"]
+    if missing:
+        raise OptionError(f"the action has no {missing[0]}", "take one of `action_space.sample()`, or give every name there.")
+    return [float(np.asarray(action[axis.name]).item()) for axis in model.space.axes]

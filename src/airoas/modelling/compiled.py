@@ -56,8 +56,10 @@ def _native_class(self: Any) -> NativeClass:
         functions["read_action"] = define("def read(self, rows, i):\n    return int(rows[i, 0])\n", "read")
         functions["write_action"] = define("def write(self, rows, i, a):\n    rows[i, 0] = a\n", "write")
     else:
+        draw = _wrapped(written["sample_action"], HOOKS["sample_action"], shapes) if "sample_action" in written else self.space.sampler()
+        functions["sample_action"] = draw
         if "rollout_action" not in written:
-            functions["rollout_action"] = _wrapped(written["sample_action"], HOOKS["sample_action"], shapes)
+            functions["rollout_action"] = draw
         functions["read_action"], functions["write_action"] = shapes.action.read(), shapes.action.write()
     theirs, properties, constants = _written(kind)
     for name, function in theirs.items():

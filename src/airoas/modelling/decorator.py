@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from airoas.compiler import fingerprint
 from airoas.compiler.coercion import NUMBERS
 from airoas.compiler.native import Handle, Native
 from airoas.errors import ModelError, OptionError, suggest
+from airoas.modelling.actions import ActionSpace
 from airoas.modelling.compiled import ROWS, as_written, native_class
 from airoas.modelling.gate import gate_of
 from airoas.modelling.interface import FINITE, HOOKS
 from airoas.modelling.introspection import location, structure_problems, written_in
 from airoas.modelling.layout import Shape, Shapes, is_number
 from airoas.rng import Rng, stream
+from airoas.tables import numbers
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -49,6 +51,10 @@ class Model(Native):
                 return a
         return 0
 
+    def sample_action(self, s: Any, rng: Rng) -> Any:
+        assert self.space is not None, "a model without `action_space` has its own"
+        return self.space.sampler()(self, s, rng)
+
     def mutate_logratio(self, s2: Any, s: Any, o: Any, a: Any) -> float:
         return 0.0
 
@@ -64,6 +70,31 @@ class Model(Native):
     def action_names(self) -> tuple[str, ...]:
         """The names of the actions; empty where they are continuous."""
         return _once(self, "_action_names", lambda: _names(self))
+
+    @property
+    def space(self) -> ActionSpace | None:
+        """What `action_space` declares; None where the model has none."""
+        return _once(
+            self,
+            "_space",
+            lambda: ActionSpace(cast(Any, self).action_space(), location(self, "action_space")) if self.has("action_space") else None,
+        )
+
+    @property
+    def action_low(self) -> np.ndarray:
+        """[k] the least of each number of an action, where `action_space` says it."""
+        return _once(self, "_action_low", lambda: np.zeros(0) if self.space is None else self.space.low)
+
+    @property
+    def action_width(self) -> np.ndarray:
+        """[k] from the least to the largest."""
+        return _once(self, "_action_width", lambda: np.zeros(0) if self.space is None else self.space.high - self.space.low)
+
+    def action_text(self, action: Any) -> str:
+        """An action for people: its name, or its numbers with theirs."""
+        if self.action_names:
+            return str(self.action_names[action])
+        return numbers(action) if self.space is None else self.space.text(self.space.shape.to_row(action))
 
     @property
     def shapes(self) -> Shapes:
@@ -219,7 +250,8 @@ def _coerce_field(kind: Any, name: str, hint: Any, value: Any) -> Any:
 def _native_fields(self: Any) -> dict[str, Any]:
     """Numbers, flat tuples of numbers, and arrays; text and nested tuples stay in Python."""
     named = [(name, getattr(self, name)) for name in (*self._fields, *self.__dict__["_derived"])]
-    named += [] if self.has("sample_action") and not self.has("actions") else [("n_actions", self.n_actions)]
+    named += [("n_actions", self.n_actions)] if self.has("actions") else []
+    named += [("action_low", self.action_low), ("action_width", self.action_width)] if self.space is not None else []
     return {name: value for name, value in named if _is_native_value(value)}
 
 
@@ -235,6 +267,9 @@ def _known(self: Any) -> tuple[Any, ...]:
 def _names(self: Any) -> tuple[str, ...]:
     if not self.has("actions"):
         return ()
+    if self.has("action_space"):
+        problem = "stands beside `actions`, and only one of them can say what the actions are"
+        raise ModelError(problem, "leave `actions` to a list of names.", where=location(self, "action_space"))
     names = self.actions()
     if not isinstance(names, (tuple, list)) or not names or not all(isinstance(name, str) for name in names):
         raise ModelError(f"returns {names!r}", "return the names of the actions, ('left', 'right') say.", where=location(self, "actions"))
@@ -262,6 +297,17 @@ def random_observation(self: Any, rng: Rng) -> tuple[Any, Any]:
     return a, plain.observe(s, a, rng)
 
 
+def _refuse_other_actions(self: Any, a: Any, shape: Shape) -> None:
+    """Raise where `sample_action` draws what `action_space` does not have."""
+    if self.space is None:
+        return
+    given = Shape.of(a, location(self, "sample_action"))
+    wrong = self.space.problem(shape.to_row(a)) if given.size == shape.size and given.record is shape.record else None
+    if given.record is not shape.record or given.size != shape.size or wrong:
+        problem = f"draws {a!r}, which is not in `action_space`{f': {wrong[0]}' if wrong else ''}"
+        raise ModelError(problem, "draw within the space, or leave it out: then draws are uniform.", where=location(self, "sample_action"))
+
+
 def _find_shapes(self: Any) -> Shapes:
     problems = structure_problems(type(self))
     if problems:
@@ -276,7 +322,8 @@ def _find_shapes(self: Any) -> Shapes:
             raise ModelError("allows no action in an initial state", "leave at least one legal.", where=location(self, "legal"))
     else:
         a = plain.sample_action(s, rng)
-        action = Shape.of(a, location(self, "sample_action"))
+        action = Shape.of(a, location(self, "sample_action")) if self.space is None else self.space.shape
+        _refuse_other_actions(self, a, action)
     pair = plain.step(s, a, rng)
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ModelError(f"returns {pair!r}", "return (next_state, reward).", where=location(self, "step"))

@@ -56,6 +56,8 @@ class Gate:
                     names = ", ".join(self._model.action_names)
                     raise OptionError(f"there is no action {_told(value)}", f"use an index 0 .. {self._model.n_actions - 1} of {names}.")
                 raise self._refusal(value, f"{self._names[k]} is {_number(x)}", k)
+        if self._what == "action" and self._model.space is not None and (wrong := self._model.space.problem(numbers)):
+            raise OptionError(f"{_told(value)} is no action of {type(self._model).__name__}: {wrong[0]}", wrong[1])
         return np.array([numbers])
 
     def _fast(self, value: Any) -> list[float] | None:

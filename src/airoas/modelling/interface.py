@@ -20,8 +20,15 @@ class Hook(NamedTuple):
 HOOKS = {
     hook.name: hook
     for hook in (
-        # required (`actions` or, for continuous actions, `sample_action`)
+        # required (`actions`, `action_space` or `sample_action`)
         Hook("actions", (), "names", "the names of the actions; an action is an index into them", compiled=False),
+        Hook(
+            "action_space",
+            (),
+            "space",
+            "an action with a Box or a Choice in place of each number, where actions are continuous (default: none)",
+            compiled=False,
+        ),
         Hook("initial", ("rng",), "state", "a draw from the initial belief"),
         Hook("step", ("s", "a", "rng"), "state, real", "the state arrived in and the reward"),
         Hook("observe", ("s", "a", "rng"), "observation", "what is seen in the state arrived in, after action a"),
@@ -30,7 +37,8 @@ HOOKS = {
         Hook("is_terminal", ("s",), "flag", "whether nothing more happens (default: never)"),
         Hook("legal", ("s", "a"), "flag", "whether a may be chosen in s (default: always)"),
         Hook("rollout_action", ("s", "rng"), "action", "a default policy (default: uniform over the legal actions)"),
-        Hook("sample_action", ("s", "rng"), "action", "a random continuous action, a tuple of floats (default: none)"),
+        Hook("sample_action", ("s", "rng"), "action", "a random action where they are continuous (default: uniform over `action_space`)"),
+        Hook("heuristic", ("s",), "real", "an estimate of the value of being in s, which bounds nothing (default: none)"),
         Hook("value_bounds", ("s",), "real, real", "lower and upper bound of the value of being in s (default: none)"),
         Hook("action_bounds", ("s", "out", "at"), "nothing", "write an upper bound of the value of each action in s (default: none)"),
         Hook("n_plans", (), "integer", "the number of plans, which do not know the state (default: none)"),

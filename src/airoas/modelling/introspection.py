@@ -109,7 +109,7 @@ def structure_problems(kind: type) -> list[ModelError]:
     unknown = [name for name in functions if name not in HOOKS and not name.startswith("_") and name not in mentioned]
     begun = [(group, next((name for name in group if name in written), "")) for group in (FINITE, PLANS)]
     beside = {name: first for group, first in begun if first for name in group}  # what belongs together, and the first of it
-    wanted = [*REQUIRED, *([] if "sample_action" in written else ["actions"]), *beside]
+    wanted = [*REQUIRED, *([] if {"sample_action", "action_space"} & set(written) else ["actions"]), *beside]
     for name in wanted:
         if name not in written:
             matches = difflib.get_close_matches(name, unknown, n=1, cutoff=0.6)

@@ -18,10 +18,12 @@ from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.expansion import branch
-from airoas.planners.bounded.leaves import draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf
+from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf, widen
 from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
+    BAD_REWARD,
+    DEADLINE,
     MEMORY,
     NO_ACTION,
     OK,
@@ -186,7 +188,7 @@ def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
     """A leaf's own particles: those of its parent's action by its weights, resampled where these are too uneven."""
     ba, workspace = tree.parent[b], search.search
     size = tree.n_successors[ba]
-    if not has_capacity(tree, 0, len(workspace.legal), 2 * search.most):
+    if not has_capacity(tree, 0, len(workspace.legal) + workspace.cells.capacity, 2 * search.most):
         return MEMORY
     if weigh_leaf(tree, workspace, b) <= search.target:
         keep_particles(tree, b, size, workspace.weights[0])
@@ -208,8 +210,10 @@ def expand(tree: Tree, search: GridSearch, b: int) -> int:
     for a in range(len(workspace.legal)):
         if workspace.legal[a]:
             add_action(tree, b, workspace.candidates, a, -math.inf, math.inf)
-    set_actions(tree, b, first, tree.n_action_nodes - first)
-    return int(branch_all(tree, search, b)) if tree.n_action_nodes > first else NO_ACTION
+    count = tree.n_action_nodes - first
+    set_actions(tree, b, first, count)
+    tree.n_action_nodes += workspace.cells.capacity
+    return int(branch_all(tree, search, b)) if count > 0 else NO_ACTION
 
 
 def branch_all(tree: Tree, search: GridSearch, b: int) -> int:
@@ -219,6 +223,19 @@ def branch_all(tree: Tree, search: GridSearch, b: int) -> int:
             return int(status)
     refresh_bounds(tree, b)
     return OK
+
+
+def widen_and_branch(tree: Tree, search: GridSearch, b: int) -> int:
+    """One more action for a node that was visited often enough, where actions are no list."""
+    ba = widen(tree, search.search, b)
+    if ba < 0:
+        return OK if ba > TOO_LATE else DEADLINE if ba == TOO_LATE else BAD_REWARD
+    lower, upper = tree.lower[b], tree.upper[b]
+    status = branch(tree, search.search, ba)
+    if status == OK:
+        refresh_bounds(tree, b)
+        backup(tree, b, lower, upper, search.search.discount)
+    return int(status)
 
 
 def trial(tree: Tree, search: GridSearch) -> int:
@@ -236,6 +253,10 @@ def trial(tree: Tree, search: GridSearch) -> int:
             allowed = allowed_gap(tree, tree.depth[b], discount)
             if changed or tree.upper[b] - tree.lower[b] <= allowed:
                 return OK
+        else:
+            status = widen_and_branch(tree, search, b)
+            if status != OK:
+                return int(status)
         b = best_child(tree, best_action(tree, b), allowed / discount, -math.inf)
         if b < 0:
             return OK

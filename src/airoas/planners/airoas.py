@@ -25,14 +25,16 @@ from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
+from airoas.planners.bounded.cells import candidate_rows
 from airoas.planners.bounded.enumerated import can_enumerate, keep_likely
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.lead import Lead, compare
-from airoas.planners.bounded.leaves import draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf
+from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, keep_particles, open_node, own_particles, successors, weigh_leaf, widen
 from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner, forget_session
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
+    BAD_REWARD,
     DEADLINE,
     MEMORY,
     OK,
@@ -59,6 +61,7 @@ POLICIES = ("auto", "always", "none")
 _log = logging.getLogger("airoas")
 _LEARNING = 0.7  # of the time to learn; in the rest policy and search play, to see which of them leads
 _STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
+_IN_BOXES = 50  # particles where actions are no list
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,8 @@ class AIROAS(BoundedPlanner):
         return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))
 
     def _wants_policy(self, model: Any, bounds: Bounds) -> bool:
+        if not model.n_actions:
+            return False
         return self.policy == "always" or (self.policy == "auto" and self.anneal != "literal" and not bounds.sound)
 
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
@@ -190,7 +195,9 @@ class AIROAS(BoundedPlanner):
 
     def _n_particles(self, model: Any, bounds: Bounds) -> int:
         """N; fewer where actions are many and nothing tells beforehand which of them are worth a look."""
-        return self.particles if bounds.sound or self.anneal == "literal" else min(self.particles, max(_FEWEST, _STEPS // model.n_actions))
+        if bounds.sound or self.anneal == "literal":
+            return self.particles
+        return min(self.particles, max(_FEWEST, _STEPS // model.n_actions) if model.n_actions else _IN_BOXES)
 
     def make_search(self, model: Any, bounds: Bounds) -> AnnealedSearch:
         # bounds without values of actions are simulated in every particle, for which a few states are too few
@@ -217,7 +224,7 @@ class AIROAS(BoundedPlanner):
         move, draws = choose_move(model, "auto"), 0
         if move == "ancestors":
             some = Particles.sample(model, 64, stream(0, "draws"))
-            draws = max(draws_of(model, some, a) for a in range(model.n_actions))
+            draws = max(draws_of(model, some, model.from_row("action", row)) for row in candidate_rows(model))
         options = {"target": self.target_inefficiency, "repeats": self.moves}
         return make_tempering(model, n, move, draws, np.empty(0), None, **options)
 
@@ -354,7 +361,7 @@ def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
     """Give a leaf its particles. Paper: Alg. 1 line 5. Differs: only where the plain weights are too uneven."""
     ba, workspace = tree.parent[b], search.search
     size, most = tree.n_successors[ba], len(workspace.chosen)
-    if not has_capacity(tree, 0, len(workspace.legal), 2 * most):
+    if not has_capacity(tree, 0, len(workspace.legal) + workspace.cells.capacity, 2 * most):
         return MEMORY
     seed = hash_key(workspace.seed, tree.key[b], -1)
     inefficiency = weigh_leaf(tree, workspace, b)
@@ -404,6 +411,10 @@ def trial(tree: Tree, search: AnnealedSearch) -> int:
             status = expand(tree, search, b)
             if status != OK:
                 return int(status)
+        else:
+            status = widen(tree, search.search, b)
+            if status <= TOO_LATE:
+                return DEADLINE if status == TOO_LATE else BAD_REWARD
         ba = best_action(tree, b)
         while tree.first_child[ba] < 0:
             status = branch(tree, search.search, ba)

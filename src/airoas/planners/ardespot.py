@@ -70,6 +70,10 @@ class ARDESPOT(BoundedPlanner):
         if not 0.0 <= self.regularisation < math.inf:
             raise OptionError(f"regularisation is {self.regularisation}", "use 0 or more; 0.01 is the default.")
 
+    def fits(self, model: Any) -> str | None:
+        """Why this planner cannot plan for the model, or None."""
+        return None if model.n_actions else "ARDESPOT needs a finite set of actions; AIROAS and POMCPOW plan with continuous ones"
+
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self.scenarios
 
@@ -255,7 +259,7 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
     groups, total = simulate_scenarios(tree, search, ba)
     if groups < 0:
         return DEADLINE
-    if is_bad(tree, b, int(tree.actions[ba, 0]), total / size):
+    if is_bad(tree, b, tree.actions, ba, total / size):
         return BAD_REWARD
     first, row = tree.n_nodes, tree.n_rows
     for g in range(groups):

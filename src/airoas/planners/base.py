@@ -80,8 +80,10 @@ class Decision:
 
     def _action_name(self) -> str:
         """Its name where the tree knows the model."""
-        names = getattr(getattr(self.tree, "model", None), "action_names", ())
-        return names[self.action] if names else numbers(self.action) if isinstance(self.action, tuple) else str(self.action)
+        model = getattr(self.tree, "model", None)
+        if model is not None:
+            return str(model.action_text(self.action))
+        return numbers(self.action) if isinstance(self.action, tuple) else str(self.action)
 
 
 class Planner(Protocol):

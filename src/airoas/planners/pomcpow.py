@@ -9,6 +9,7 @@ from typing import Any
 
 from airoas.compiler.kernels import Kernel, Record
 from airoas.errors import OptionError
+from airoas.planners.spaces import Space, make_space
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.root import Root
 from airoas.planners.visits.search import (
@@ -35,6 +36,7 @@ from airoas.planners.visits.widening import (
     follow,
     is_narrow,
     make_widening,
+    split_best_cell,
     widening_bytes,
     widening_layout,
 )
@@ -49,6 +51,9 @@ PAPER: dict[str, dict[str, Any]] = {
 }
 """The settings of the AIROAS paper by family of domains, `POMCPOW(**PAPER["tag"])`. What it leaves open (action widening, repeats,
 the final action) is as in the AdaOPS authors' scripts; the estimate is the package's."""
+
+
+WIDENINGS = ("random", "voronoi")
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,13 @@ class POMCPOW(VisitPlanner):
     k_action: float = 10.0
     """A history gets a new random action while it has at most k N(h)^alpha of them."""
     alpha_action: float = 0.5
+    widening: str = "random"
+    """Where a new continuous action comes from: "random" (the model's `sample_action`), or "voronoi" (VOMCPOW of Lim, Tomlin and
+    Sunberg 2021): also from the cell about the best action so far, where no other is nearer. It needs `action_space`."""
+    random_actions: float = 0.5
+    """With "voronoi": the fraction of new actions that is random all the same (omega in the paper)."""
+    cell_width: float = 0.1
+    """With "voronoi": the standard deviation of draws about the best action, as a fraction of the box."""
     widen_actions: bool = True
     """Off: every legal action from the first visit on. Continuous actions need it on."""
     check_repeat_observation: bool = True
@@ -81,6 +93,12 @@ class POMCPOW(VisitPlanner):
                 raise OptionError(f"k_{name} is {k}", "choose a number above 0; 10 is the default.")
             if not 0.0 <= alpha <= 1.0:
                 raise OptionError(f"alpha_{name} is {alpha}", "choose it from 0 (never more) to 1; 0.5 is the default.")
+        if self.widening not in WIDENINGS:
+            raise OptionError(f"there is no widening={self.widening!r}", f"use {' or '.join(WIDENINGS)}.")
+        if not 0.0 <= self.random_actions <= 1.0:
+            raise OptionError(f"random_actions is {self.random_actions}", "choose a fraction from 0 to 1; 0.5 is the default.")
+        if not 0.0 < self.cell_width < math.inf:
+            raise OptionError(f"cell_width is {self.cell_width}", "choose a fraction of the box above 0; 0.1 is the default.")
         if not 0.0 <= self.epsilon < 1.0:
             raise OptionError(f"epsilon is {self.epsilon}", "choose it below 1; 0.01 is the default, 0 switches it off.")
 
@@ -94,6 +112,8 @@ class POMCPOW(VisitPlanner):
         """Why this planner cannot plan for the model, or None."""
         if model.n_actions == 0 and not self.widen_actions:
             return "it has continuous actions, which cannot all be listed; leave widen_actions=True"
+        if self.widening == "voronoi" and model.space is None:
+            return "widening='voronoi' needs the limits of actions; write `action_space`"
         return None
 
     def kernel(self) -> Kernel:
@@ -119,6 +139,9 @@ class POMCPOW(VisitPlanner):
             alpha_observation=float(self.alpha_observation),
             k_action=float(self.k_action),
             alpha_action=float(self.alpha_action),
+            space=make_space(model),
+            random_actions=float(self.random_actions) if self.widening == "voronoi" else 1.0,
+            cell_width=float(self.cell_width),
             widen_actions=bool(self.widen_actions),
             check_observation=bool(self.check_repeat_observation),
             check_action=bool(self.check_repeat_action),
@@ -146,6 +169,10 @@ class PomcpowSearch(Record):
     alpha_observation: float
     k_action: float
     alpha_action: float
+    space: Space
+    random_actions: float
+    """1 where all of them are."""
+    cell_width: float
     widen_actions: bool
     check_observation: bool
     check_action: bool
@@ -163,7 +190,9 @@ def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
         return node.newest != NONE or add_legal_actions(tree, history, root, search.functions, simulation)
     if is_narrow(node.n_actions, search.k_action, node.visits, search.alpha_action):
         legal = True
-        if history == ROOT and len(root.actions) > 0:
+        if search.random_actions < 1.0 and node.visits > 0 and rng.uniform() >= search.random_actions:
+            split_best_cell(tree, search.space, history, search.cell_width, rng)
+        elif history == ROOT and len(root.actions) > 0:
             tree.actions[tree.n_action_nodes, 0] = root.actions[rng.integer(len(root.actions))]
         else:
             legal = search.propose(simulation, tree.n_action_nodes, rng)

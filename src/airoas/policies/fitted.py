@@ -194,10 +194,10 @@ def choose_tried(experience: Experience, i: int, first: int, second: int, rng: A
 
 def is_among(a: int, tried: Any, count: int) -> bool:
     """Whether an action is one of the first."""
-    found = False
+    known = False
     for j in range(count):
-        found = found or tried[j] == a
-    return found
+        known = known or tried[j] == a
+    return known
 
 
 def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Experience, seed: int) -> None:

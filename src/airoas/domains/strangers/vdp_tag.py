@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from airoas.modelling.actions import Box, Choice
 from airoas.modelling.decorator import model
 from airoas.rng import Rng
 
@@ -51,8 +52,7 @@ class Beams(NamedTuple):
 
 class Action(NamedTuple):
     angle: float
-    look: float
-    """A look where it is above 0.5."""
+    look: int
 
 
 @model
@@ -84,25 +84,25 @@ class VDPTag(NamedTuple):
 
 @model
 class VDPTagContinuous(NamedTuple):
-    """`VDPTag` with any angle; a random action looks every other time."""
+    """`VDPTag` with any angle."""
 
     discount: float = 0.95
     max_steps: int = 100
 
-    def sample_action(self, s: State, rng: Rng) -> Action:
-        return Action(2.0 * math.pi * rng.uniform(), 1.0 if rng.integer(2) else 0.0)
+    def action_space(self) -> Action:
+        return Action(angle=Box(0.0, 2.0 * math.pi, wraps=True), look=Choice("no", "yes"))  # type: ignore[arg-type]
 
     def initial(self, rng: Rng) -> State:
         return _initial(rng)
 
     def step(self, s: State, a: Action, rng: Rng) -> tuple[State, float]:
-        return _step(s, a.angle, a.look > 0.5, rng)
+        return _step(s, a.angle, a.look > 0, rng)
 
     def observe(self, s: State, a: Action, rng: Rng) -> Beams:
-        return _observe(s, a.look > 0.5, rng)
+        return _observe(s, a.look > 0, rng)
 
     def obs_logpdf(self, o: Beams, s: State, a: Action) -> float:
-        return _obs_logpdf(o, s, a.look > 0.5)
+        return _obs_logpdf(o, s, a.look > 0)
 
     def is_terminal(self, s: State) -> bool:
         return distance(s) < TAG

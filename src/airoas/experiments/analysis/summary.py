@@ -118,8 +118,8 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         overshoot_ms_max=1e3 * float(over_moves([one["overshoot_max"] for one in times]).max()),
         trials_mean=trials,
         unsearched=unsearched,
-        tied=_share(done, "tied"),
-        unopened=_share(done, "unopened"),
+        tied=_part_of(done, "tied"),
+        unopened=_part_of(done, "unopened"),
         promised=promised,
         overrated=overrated,
         recoveries=sum(row["recoveries"] for row in done),
@@ -138,7 +138,7 @@ def search_rates(rows: Iterable[Row]) -> tuple[float, float]:
     return sum(one["trials"] for one in totals) / decisions, sum(one["unsearched"] for one in totals) / decisions
 
 
-def _share(rows: list[Row], name: str) -> float:
+def _part_of(rows: list[Row], name: str) -> float:
     """Of the decisions that were searched for, as far as they were told apart."""
     totals: list[dict[str, int]] = [dict(search_totals(row)) for row in rows]  # type: ignore[arg-type]
     totals = [one for one in totals if name in one]

@@ -15,20 +15,20 @@ _FEWEST = 10  # episodes from which on a promise is judged
 
 def weaknesses(summary: Summary) -> list[str]:
     """What is known to be weak; nothing where there is no sign of it."""
-    found = []
+    remarks = []
     if summary.unsearched > NOTEWORTHY:
         problem = f"no search within the time in {_percent(summary.unsearched)} of the decisions"
-        found.append(f"{problem}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md).")
+        remarks.append(f"{problem}. Give it more time or fewer particles, or add `value_bounds` to the model (docs/bounds.md).")
     if summary.tied > NOTEWORTHY:
         problem = f"every action looked the same in {_percent(summary.tied)} of the decisions, so that one was taken by chance"
-        found.append(f"{problem}. Let AIROAS learn a policy first (`--learn 30`), or give the model a `rollout_action` (docs/bounds.md).")
+        remarks.append(f"{problem}. Let AIROAS learn a policy first (`--learn 30`), or give the model a `rollout_action` (docs/bounds.md).")
     if summary.unopened > 0.5:
         problem = f"some actions were never tried in {_percent(summary.unopened)} of the decisions"
-        found.append(f"{problem}. Give it more time or fewer particles.")
+        remarks.append(f"{problem}. Give it more time or fewer particles.")
     if summary.episodes >= _FEWEST and summary.overrated > OVERRATED:
         problem = f"it promised {summary.promised:.3g} at the start and earned {summary.mean:.3g}, {summary.overrated:.0f} errors less"
-        found.append(f"{problem}. Its values are too high somewhere: more particles, or another planner, may do better.")
-    return [f"{summary.planner} on {summary.domain}: {sentence}" for sentence in found]
+        remarks.append(f"{problem}. Its values are too high somewhere: more particles, or another planner, may do better.")
+    return [f"{summary.planner} on {summary.domain}: {sentence}" for sentence in remarks]
 
 
 def no_better(ours: Summary, random: Summary) -> list[str]:
@@ -40,5 +40,5 @@ def no_better(ours: Summary, random: Summary) -> list[str]:
     return [f"{problem}. Give it more time, let it learn for longer (`--learn 60`), or give the model hints (docs/bounds.md)."]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"

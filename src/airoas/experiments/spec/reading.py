@@ -22,6 +22,7 @@ SHIPPED = {
     "ablation": "airoas.paper",
     "literature": "airoas.experiments",
     "strangers": "airoas.experiments",
+    "continuous": "airoas.experiments",
 }
 """Experiments by name, and the package that holds the file."""
 

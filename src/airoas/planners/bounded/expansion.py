@@ -12,7 +12,17 @@ from typing import Any
 from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import noinline
 from airoas.planners.bounded.enumerated import TOO_MANY, clear_slots
-from airoas.planners.bounded.leaves import add_values, clear, own_particles, plan_bound, step_chunk, successors, upper_bound, weigh
+from airoas.planners.bounded.leaves import (
+    TOO_LATE,
+    add_values,
+    clear,
+    own_particles,
+    plan_bound,
+    step_chunk,
+    successors,
+    upper_bound,
+    weigh,
+)
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
@@ -31,7 +41,6 @@ from airoas.planners.bounded.tree import (
 )
 from airoas.rng import hash_key, new_stream
 
-LATE = -2
 ENUMERATED_DELTA = 0.1
 """Delta among probabilities: a larger one is for weights of particles, which differ by chance."""
 
@@ -45,11 +54,11 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
         return MEMORY
     begin, first = tree.n_rows, tree.n_nodes
     tree.first_successor[ba] = begin
-    seed = hash_key(search.seed, tree.key[b], int(tree.actions[ba, 0]))
+    seed = hash_key(search.seed, tree.key[b], tree.number[ba])
     size, reward = follow(tree, search, ba, seed)
-    if size == LATE:
+    if size == TOO_LATE:
         return DEADLINE
-    if is_bad(tree, b, int(tree.actions[ba, 0]), reward):
+    if is_bad(tree, b, tree.actions, ba, reward):
         return BAD_REWARD
     tree.n_successors[ba] = size
     tree.n_rows = begin + size
@@ -93,7 +102,7 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
 
 
 def follow(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, float]:
-    """Enumerate where an action leads, or simulate it where that is too much: how many successors, LATE where time is up, and the
+    """Enumerate where an action leads, or simulate it where that is too much: how many successors, TOO_LATE where time is up, and the
     reward expected."""
     b = tree.node[ba]
     tree.enumerated[ba] = 0
@@ -115,7 +124,7 @@ def enumerate_all(tree: Tree, search: Search, ba: int) -> tuple[int, float]:
     count, reward = 0, 0.0
     for begin in range(0, len(weights), CHUNK):
         if begin > 0 and is_late(tree):
-            return LATE, 0.0
+            return TOO_LATE, 0.0
         end = min(begin + CHUNK, len(weights))
         some = states[begin:end], weights[begin:end]
         rows = after, probabilities, search.rewards[begin:end]
@@ -135,7 +144,7 @@ def simulate_all(tree: Tree, search: Search, ba: int, seed: int) -> tuple[int, f
     reward = 0.0
     for begin in range(0, len(weights), CHUNK):
         if begin > 0 and is_late(tree):
-            return LATE, 0.0
+            return TOO_LATE, 0.0
         end = min(begin + CHUNK, len(weights))
         step_chunk(search, states, tree.actions[ba : ba + 1], seed, begin, end, after)
         for i in range(begin, end):
@@ -232,7 +241,7 @@ def add_branch(tree: Tree, search: Search, ba: int, g: int, logs: Any, first: in
     c = add_node(tree, ba, tree.depth[b] + 1, mass, plan_bound(sums, plans), upper_bound(sums, plans))
     for k in range(tree.observations.shape[1]):
         tree.observations[c, k] = search.observations[g, k]
-    tree.key[c] = hash_key(tree.key[b], int(tree.actions[ba, 0]), kept)
+    tree.key[c] = hash_key(tree.key[b], tree.number[ba], kept)
     return True
 
 

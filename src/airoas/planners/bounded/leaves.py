@@ -13,12 +13,27 @@ from typing import Any
 from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
+from airoas.planners.bounded.cells import may_widen, propose
 from airoas.planners.bounded.search import CHUNK, Search
-from airoas.planners.bounded.tree import BAD_REWARD, DEADLINE, NO_ACTION, OK, Tree, add_action, is_bad, is_late, set_actions, set_bounds
-from airoas.rng import hash_key
+from airoas.planners.bounded.tree import (
+    BAD_REWARD,
+    DEADLINE,
+    NO_ACTION,
+    OK,
+    Tree,
+    add_action,
+    count_action,
+    is_bad,
+    is_late,
+    set_actions,
+    set_bounds,
+    write_action,
+)
+from airoas.rng import hash_key, new_stream
 
-STEPS, OBSERVATIONS, RESAMPLING = -1, -2, -3
+STEPS, OBSERVATIONS, RESAMPLING, WIDENING = -1, -2, -3, -4
 """Purposes of the streams of a node, besides the numbers of its actions."""
+TOO_LATE, BAD_STEP = -2, -3
 
 
 def successors(tree: Tree, ba: int, size: int) -> tuple[Any, Any]:
@@ -175,32 +190,69 @@ def open_by_values(tree: Tree, search: Search, b: int) -> int:
 @noinline
 def open_by_steps(tree: Tree, search: Search, b: int) -> int:
     """u(b, a) = R(b, a) + gamma sum w V(s'), and the same for the best plan."""
-    plans, sums = len(search.first_actions), search.sums
     first = tree.n_action_nodes
+    for a in range(len(search.legal)):
+        if search.legal[a]:
+            status, lower, upper = bounds_by_step(tree, search, b, search.candidates[a : a + 1], a, b == 0)
+            if status != OK:
+                return int(status)
+            add_action(tree, b, search.candidates, a, lower, upper)
+    count = tree.n_action_nodes - first
+    set_actions(tree, b, first, count)
+    tree.n_action_nodes += search.cells.root_capacity if b == 0 else search.cells.capacity
+    return OK if count > 0 else NO_ACTION
+
+
+@noinline
+def bounds_by_step(tree: Tree, search: Search, b: int, action: Any, number: int, must: bool) -> tuple[int, float, float]:
+    """OK or why not, and bounds of an action from one step of a node's particles. `must`: whatever the time, for at the root there is
+    always an action to answer."""
+    plans, sums = len(search.first_actions), search.sums
     states, weights = own_particles(tree, b)
     after = tree.states[tree.n_rows : tree.n_rows + len(weights)]  # room that belongs to nobody yet
-    for a in range(len(search.legal)):
-        if not search.legal[a]:
-            continue
-        seed = hash_key(search.seed, tree.key[b], a)
-        clear(sums)
-        reward = 0.0
-        for begin in range(0, len(weights), CHUNK):
-            if b > 0 and is_late(tree):  # at the root there is always an action to answer
-                return DEADLINE
-            end = min(begin + CHUNK, len(weights))
-            step_chunk(search, states, search.candidates[a : a + 1], seed, begin, end, after)
-            search.evaluate(after[begin:end], search.arrived[begin:end], search.values, 0)
-            for i in range(begin, end):
-                reward += weights[i] * search.rewards[i]
-                if search.arrived[i]:
-                    add_values(sums, weights[i], search.values[i - begin])
-        if is_bad(tree, b, a, reward):
-            return BAD_REWARD
-        lower = reward + search.discount * plan_bound(sums, plans)
-        add_action(tree, b, search.candidates, a, lower, reward + search.discount * upper_bound(sums, plans))
-    set_actions(tree, b, first, tree.n_action_nodes - first)
-    return OK if tree.n_action_nodes > first else NO_ACTION
+    seed = hash_key(search.seed, tree.key[b], number)
+    clear(sums)
+    reward = 0.0
+    for begin in range(0, len(weights), CHUNK):
+        if not must and is_late(tree):
+            return DEADLINE, 0.0, 0.0
+        end = min(begin + CHUNK, len(weights))
+        step_chunk(search, states, action, seed, begin, end, after)
+        search.evaluate(after[begin:end], search.arrived[begin:end], search.values, 0)
+        for i in range(begin, end):
+            reward += weights[i] * search.rewards[i]
+            if search.arrived[i]:
+                add_values(sums, weights[i], search.values[i - begin])
+    if is_bad(tree, b, action, 0, reward):
+        return BAD_REWARD, 0.0, 0.0
+    return OK, reward + search.discount * plan_bound(sums, plans), reward + search.discount * upper_bound(sums, plans)
+
+
+@noinline
+def widen(tree: Tree, search: Search, b: int) -> int:
+    """Give a node that was visited often enough one more action: where it stands, -1 where there is none, TOO_LATE where time is up,
+    BAD_STEP where its reward is none."""
+    cells = search.cells
+    if cells.capacity == 0:
+        return -1
+    tree.visits[b] += 1
+    first, count = tree.first_action[b], tree.n_actions[b]
+    extra = count - len(search.candidates)
+    if not may_widen(cells, extra, tree.visits[b], b == 0):
+        return -1
+    best = first
+    for ba in range(first + 1, first + count):
+        if tree.action_lower[ba] > tree.action_lower[best]:
+            best = ba
+    own = new_stream()
+    own.reseed(hash_key(search.seed, tree.key[b], WIDENING), 0, count)
+    propose(cells, tree.actions, best, extra, own)
+    status, lower, upper = bounds_by_step(tree, search, b, cells.space.row, count, False)
+    if status != OK:
+        return TOO_LATE if status == DEADLINE else BAD_STEP
+    write_action(tree, first + count, b, cells.space.row, 0, count, lower, upper)
+    count_action(tree, b)
+    return int(first + count)
 
 
 def step_chunk(search: Search, states: Any, action: Any, seed: int, begin: int, end: int, after: Any) -> None:

@@ -10,6 +10,7 @@ from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import batch
+from airoas.planners.bounded.cells import Cells, candidate_rows, make_cells
 from airoas.planners.bounded.enumerated import can_enumerate, enumeration_of, slots_for
 from airoas.planners.bounded.tree import Tree, set_root
 
@@ -37,6 +38,8 @@ class Search(Record):
     """Whether the upper bound has a value for each action."""
     candidates: Any
     """[A, .] the actions."""
+    cells: Cells
+    """The space that they are of, where they are no list."""
     allowed: Any
     """[A] those that the whole belief at the root allows."""
     legal: Any
@@ -93,8 +96,7 @@ def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delt
     Without `weighs` there is no room for weights and likelihoods, which scenarios have none of."""
     functions, layouts = batch(model), model.shapes
     groups = 2 * particles if enumerates else particles  # every state has one draw at least
-    plans = len(bounds.first_actions)
-    width = plans + (model.n_actions if bounds.by_action else 1)
+    width, candidates = bounds.width, candidate_rows(model)
     return Search(
         step=functions.step,
         observe=functions.observe,
@@ -103,10 +105,11 @@ def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delt
         enumerate_successors=enumeration_of(model, enumerates),
         evaluate=bounds.evaluate,
         first_actions=np.ascontiguousarray(bounds.first_actions, dtype=np.int64),
-        by_action=bool(bounds.by_action),
-        candidates=np.arange(model.n_actions, dtype=np.float64)[:, None].copy(),
-        allowed=np.ones(model.n_actions, np.bool_),
-        legal=np.ones(model.n_actions, np.bool_),
+        by_action=bool(bounds.by_action and model.n_actions),
+        candidates=candidates,
+        cells=make_cells(model),
+        allowed=np.ones(len(candidates), np.bool_),
+        legal=np.ones(len(candidates), np.bool_),
         is_restricted=bool(model.has("legal")),
         discount=float(model.discount),
         seed=0,

@@ -25,6 +25,7 @@ from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.bounded.advice import Advisor
+from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
 from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
@@ -74,7 +75,10 @@ class BoundedPlanner(ABC):
 
     def fits(self, model: Any) -> str | None:
         """Why this planner cannot plan for the model, or None."""
-        return None if model.n_actions else f"{type(self).__name__} needs a finite set of actions; POMCPOW plans with continuous ones"
+        if model.n_actions or (model.space is not None and not model.has("legal")):
+            return None
+        own = f"{type(self).__name__} needs `actions` or an `action_space`"
+        return f"{own} without `legal`" if model.space is not None else f"{own}; POMCPOW takes continuous actions without limits"
 
     def prepare(self, model: Any) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
@@ -148,8 +152,8 @@ class Session:
             return self._waiting.pop()
         except IndexError:
             planner, layouts = self.planner, self.model.shapes
-            widths = layouts.observation.size, 1, layouts.state.size
-            tree, block = make_tree(*widths, self.model.n_actions, planner.memory, planner.max_depth)
+            widths = layouts.observation.size, layouts.action.size if layouts.action else 1, layouts.state.size
+            tree, block = make_tree(*widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth)
             return tree, block, planner.make_search(self.model, self.bounds)
 
     def _take_advisor(self) -> Advisor | None:
@@ -171,13 +175,13 @@ class Session:
         if not weights.any():
             self._waiting.append(held)
             return decide_terminal(self.model, allowed, rng, begun, preparation)
-        search.allowed[:] = allowed
+        search.allowed[:] = allowed if model.n_actions else True
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)
         advisor = self._take_advisor()
         self._set_limits(tree, deadline if advisor is None else begun + _SEARCHED * (deadline - begun))
         count = planner.particles_at_root(model, belief)
-        _check_memory(planner.memory, count, model.n_actions, tree)
+        _check_memory(planner.memory, count, len(search.allowed), tree)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
             draw_root(tree, states, weights, np.empty(count, np.int64), rng)
@@ -228,6 +232,7 @@ class Session:
         tree.max_trials = np.inf if planner.iterations is None else planner.iterations
         tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
         tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
+        tree.max_root_actions = max_root_actions(self.model)
         for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo"):
             setattr(tree, name, 0)
         tree.n_annealed = tree.n_stages = tree.n_evaluations = 0
@@ -250,7 +255,7 @@ class Session:
 
     def _bad_reward(self, tree: Tree, search: Any) -> ModelError:
         """The first step from a node's particles, by the action at fault, whose reward is none; or its expected reward."""
-        b, a, model = tree.bad_node, tree.bad_action, self.model
+        b, a, model = tree.bad_node, self.model.from_row("action", tree.bad_action), self.model
         rows = np.array(tree.states[tree.first_particle[b] : tree.first_particle[b] + tree.n_particles[b]])
         alive, rewards, plain = np.ones(len(rows), np.bool_), np.zeros(len(rows)), interpreted(model)
         for seed in range(100):

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
@@ -23,7 +25,7 @@ OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION, BAD_REWARD = range(
 STOPS = {GAP: "gap", DEADLINE: "deadline", ITERATIONS: "iterations", MEMORY: "memory"}
 
 # columns that the undo log speaks of
-_LOWER, _UPPER, _UNREGULARISED, _ACTIONS, _ACTION_LOWER, _ACTION_UPPER, _ACTION_UNREGULARISED, _CHILDREN = range(8)
+_LOWER, _UPPER, _UNREGULARISED, _ACTIONS, _ACTION_LOWER, _ACTION_UPPER, _ACTION_UNREGULARISED, _CHILDREN, _COUNT = range(9)
 
 
 class Tree(Record):
@@ -49,6 +51,8 @@ class Tree(Record):
     """[B]"""
     key: Any
     """[B] of its random streams: the same node draws the same numbers in whatever order the tree grows."""
+    visits: Any
+    """[B] trials that passed through it since it is no leaf, where a node can get more actions."""
     default: Any
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
     unregularised: Any
@@ -57,6 +61,8 @@ class Tree(Record):
     """[B, width of an observation]"""
     node: Any
     """[A] the belief node above."""
+    number: Any
+    """[A] among the actions of the node above: of its random streams."""
     reward: Any
     """[A] expected, of the action's one step."""
     action_lower: Any
@@ -90,6 +96,9 @@ class Tree(Record):
     max_trials: float
     max_bytes: float
     max_depth: int
+    max_root_actions: int
+    """0 where actions are a list. Else a node gets more of them as it is visited; its bounds are those of its best actions, which may
+    rise, and the search is over only when the root has all that it may get."""
     gap: float
     """The search ends when the root's bounds are this close."""
     gap_ratio: float
@@ -116,8 +125,8 @@ class Tree(Record):
     """Likelihoods, in all of them."""
     bad_node: int
     """Where a step gave a reward that is none."""
-    bad_action: int
-    """Of which action."""
+    bad_action: Any
+    """[.] by which action."""
     most_actions: int
     """Of a node."""
 
@@ -126,10 +135,10 @@ _LOGGED = 400
 """Levels of a trial whose changes the undo log has room for, about."""
 _NODE = (
     *("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions", "first_particle", "n_particles", "key"),
-    *("default", "unregularised"),
+    *("visits", "default", "unregularised"),
 )
 _ACTION = (
-    *("node", "reward", "action_lower", "action_upper", "action_unregularised", "first_child", "n_children", "first_successor"),
+    *("node", "number", "reward", "action_lower", "action_upper", "action_unregularised", "first_child", "n_children", "first_successor"),
     *("n_successors", "enumerated"),
 )
 _REAL = {"probability", "lower", "upper", "default", "unregularised", "reward", "action_lower", "action_upper", "action_unregularised"}
@@ -162,9 +171,10 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
         ("undo_value", "float64", (log,)),
     )
     block = Block(layout)
-    limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth, "gap": 0.0, "gap_ratio": 0.0}
+    limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth}
+    limits |= {"max_root_actions": 0, "gap": 0.0, "gap_ratio": 0.0}
     result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
-    result["most_actions"] = actions
+    result |= {"most_actions": actions, "bad_action": np.zeros(action)}
     counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
     fields = {**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)}
     return Tree(**{name: fields[name] for name in Tree.__annotations__}), block
@@ -188,11 +198,13 @@ def is_enumerated(tree: Tree, b: int) -> bool:
     return bool(tree.root_enumerated) if b == 0 else bool(tree.enumerated[tree.parent[b]])
 
 
-def is_bad(tree: Tree, b: int, a: int, reward: float) -> bool:
+def is_bad(tree: Tree, b: int, actions: Any, row: int, reward: float) -> bool:
     """Whether a mean reward is none that a search can go on with; then it is put down where it arose."""
     if abs(reward) <= MOST_REWARD:
         return False
-    tree.bad_node, tree.bad_action = b, a
+    tree.bad_node = b
+    for k in range(actions.shape[1]):
+        tree.bad_action[k] = actions[row, k]
     return True
 
 
@@ -208,7 +220,7 @@ def set_root(tree: Tree, count: int) -> None:
     tree.parent[0], tree.depth[0], tree.probability[0] = -1, 0, 1.0
     tree.lower[0], tree.upper[0] = -math.inf, math.inf
     tree.first_action[0], tree.n_actions[0] = -1, 0
-    tree.first_particle[0], tree.n_particles[0], tree.key[0] = 0, count, 0
+    tree.first_particle[0], tree.n_particles[0], tree.key[0], tree.visits[0] = 0, count, 0, 0
 
 
 def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, upper: float) -> int:
@@ -223,18 +235,26 @@ def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, 
     tree.upper[c] = max(lower, upper)
     tree.first_action[c] = -1
     tree.n_actions[c] = 0
+    tree.visits[c] = 0
     if lower > upper:
         record_crossing(tree, lower - upper)
     return int(c)
 
 
 def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: float) -> int:
-    """A new action node, for this row of actions, that is not branched yet: its number."""
+    """A new action node, for this row of actions, that is not branched yet: where it stands."""
     ba = tree.n_action_nodes
     tree.n_action_nodes += 1
+    write_action(tree, ba, b, actions, row, row, lower, upper)
+    return int(ba)
+
+
+def write_action(tree: Tree, ba: int, b: int, actions: Any, row: int, number: int, lower: float, upper: float) -> None:
+    """An action node, for this row of actions, that is not branched yet, in a place that is free."""
     for k in range(tree.actions.shape[1]):
         tree.actions[ba, k] = actions[row, k]
     tree.node[ba] = b
+    tree.number[ba] = number
     tree.reward[ba] = math.nan
     tree.action_lower[ba] = lower
     tree.action_upper[ba] = upper
@@ -243,7 +263,6 @@ def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: 
     tree.first_successor[ba] = -1
     tree.n_successors[ba] = 0
     tree.enumerated[ba] = 0
-    return int(ba)
 
 
 def record_crossing(tree: Tree, excess: float) -> None:
@@ -313,6 +332,12 @@ def set_actions(tree: Tree, b: int, first: int, count: int) -> None:
     tree.n_actions[b] = count
 
 
+def count_action(tree: Tree, b: int) -> None:
+    """A node has the action that was written after its last."""
+    log_change(tree, _COUNT, b, tree.n_actions[b])
+    tree.n_actions[b] += 1
+
+
 def set_children(tree: Tree, ba: int, first: int, count: int) -> None:
     """Give an action node its belief nodes."""
     log_change(tree, _CHILDREN, ba, tree.first_child[ba])
@@ -351,6 +376,8 @@ def undo(tree: Tree) -> None:
         elif column == _ACTIONS:
             tree.first_action[row] = int(value)
             tree.n_actions[row] = 0
+        elif column == _COUNT:
+            tree.n_actions[row] = int(value)
         elif column == _ACTION_LOWER:
             tree.action_lower[row] = value
         elif column == _ACTION_UPPER:
@@ -364,12 +391,14 @@ def undo(tree: Tree) -> None:
 
 @noinline
 def refresh_bounds(tree: Tree, b: int) -> None:
-    """Bounds of a node from those of its action nodes. They only ever close; where they would cross, the upper one yields."""
-    lower, upper = tree.lower[b], -math.inf
+    """Bounds of a node from those of its action nodes. They only ever close, where actions are a list; where they would cross, the
+    upper one yields."""
+    closing = tree.max_root_actions == 0
+    lower, upper = tree.lower[b] if closing else -math.inf, -math.inf
     for ba in range(tree.first_action[b], tree.first_action[b] + tree.n_actions[b]):
         lower = max(lower, tree.action_lower[ba])
         upper = max(upper, tree.action_upper[ba])
-    upper = min(upper, tree.upper[b])
+    upper = min(upper, tree.upper[b]) if closing else upper
     if lower > upper:
         record_crossing(tree, lower - upper)
         upper = lower
@@ -409,7 +438,8 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
     def run(tree: Tree, search: Any) -> int:
         tree.first_gap = tree.upper[0] - tree.lower[0]
         while True:
-            if tree.upper[0] - tree.lower[0] <= tree.gap:
+            is_full = tree.n_actions[0] >= tree.max_root_actions
+            if is_full and tree.upper[0] - tree.lower[0] <= tree.gap:
                 return GAP
             if tree.n_trials >= tree.max_trials:
                 return ITERATIONS
@@ -427,7 +457,7 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
                 tree.crossing = crossing
                 return int(status)
             tree.n_trials += 1
-            if tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
+            if is_full and tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into
                 return GAP
 
     return run

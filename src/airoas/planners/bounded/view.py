@@ -120,7 +120,7 @@ class Branch:
         self.index = index
         columns = tree.columns
         self.action = tree.model.from_row("action", columns.actions[index])
-        self.name: str = tree.model.action_names[self.action]
+        self.name: str = tree.model.action_text(self.action)
         self.lower, self.upper = float(columns.action_lower[index]), float(columns.action_upper[index])
         self.reward = float(columns.reward[index])
         """Expected, of this one step; nan while the action has not been simulated."""

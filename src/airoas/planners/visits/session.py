@@ -47,7 +47,7 @@ class VisitPlanner(ABC):
     """Exploration: the bonus is c sqrt(ln N(h) / N(ha)). Choose it of the size of the differences between returns."""
     estimate: str = "rollout"
     """What a new history is worth: "rollout" (the model's `rollout_action`, uniform where it has none), "random" (a rollout of
-    uniform legal actions) or "value" (the model's upper bound, or the fully observable value of a finite model)."""
+    uniform legal actions) or "value" (the model's `heuristic`, its upper bound, or the fully observable value of a finite model)."""
     final_action: str = "value"
     """The action of largest mean return ("value") or of most visits ("visits")."""
     memory: int = MEMORY

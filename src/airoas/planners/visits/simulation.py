@@ -23,7 +23,7 @@ from airoas.rng import stream
 STEPS_PER_CLOCK_READ = 64
 """Simulated steps after which the clock is read, a power of two: some microseconds of work."""
 ESTIMATES = ("rollout", "random", "value")
-"""The model's `rollout_action` (uniform where it has none); uniform over the legal actions; the upper bound of the value."""
+"""The model's `rollout_action` (uniform where it has none); uniform over the legal actions; its heuristic, or upper bound."""
 
 
 class Simulation(Record):
@@ -212,6 +212,12 @@ def _bounded(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
 
 
 @kernel
+def _guessed(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+    value: float = model.heuristic(model.read_state(simulation.state, 0)) if steps > 0 else 0.0
+    return value
+
+
+@kernel
 def _tabulated(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
     value: float = simulation.values[model.index(model.read_state(simulation.state, 0))] if steps > 0 else 0.0
     return value
@@ -223,11 +229,13 @@ def _estimate_of(model: Any, estimate: str) -> Kernel:
         return _rollout
     if estimate == "random":
         return _random_rollout if model.n_actions else _sampled_rollout
+    if model.has("heuristic"):
+        return _guessed
     if model.has("value_bounds"):
         return _bounded
     if model.is_finite:
         return _tabulated
-    remedy = "give the model `value_bounds` or the enumeration group, or use estimate='rollout'."
+    remedy = "give the model `heuristic`, `value_bounds` or the enumeration group, or use estimate='rollout'."
     raise OptionError(f"{type(model).__name__} knows no values for estimate='value'", remedy)
 
 

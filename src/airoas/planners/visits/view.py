@@ -138,8 +138,7 @@ class ActionNode:
     @property
     def name(self) -> str:
         """The action's name, or its numbers where actions are continuous."""
-        names = self._model.action_names
-        return str(names[self.action]) if names else numbers(self.action)
+        return str(self._model.action_text(self.action))
 
     def __repr__(self) -> str:
         return f"ActionNode({self.name}, visits={self.visits}, value={self.value:.4g})"

@@ -8,6 +8,7 @@ from typing import Any
 
 from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
+from airoas.planners.spaces import MOST_DRAWS, Space, distance, draw_near
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
 from airoas.planners.visits.simulation import Simulation
@@ -107,6 +108,26 @@ def add_unless_known(tree: VisitTree, history: int, check: bool) -> None:
         action = tree.action_nodes[action].older
     if action == NONE:
         add_action_node(tree, history)
+
+
+def split_best_cell(tree: VisitTree, space: Space, history: int, width: float, rng: Any) -> None:
+    """Write to the next row a draw about a history's action of the largest value, such that no other one is nearer (of some draws
+    the last, where all of them left the cell)."""
+    best = action = tree.histories[history].newest
+    while action >= 0:
+        node = tree.action_nodes[action]
+        if node.visits > 0 and (tree.action_nodes[best].visits == 0 or node.value > tree.action_nodes[best].value):
+            best = action
+        action = node.older
+    for _ in range(MOST_DRAWS):
+        draw_near(space, tree.actions, best, width, rng)
+        own, action = distance(space, tree.actions, best), tree.histories[history].newest
+        while action >= 0 and (action == best or distance(space, tree.actions, action) >= own):
+            action = tree.action_nodes[action].older
+        if action < 0:
+            break
+    for k in range(space.row.shape[1]):
+        tree.actions[tree.n_action_nodes, k] = space.row[0, k]
 
 
 def _same_action(tree: VisitTree, i: int, j: int) -> bool:

@@ -1,0 +1,59 @@
+"""A model with a list of actions made of one whose actions are continuous: what learns values of states can then go through them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from airoas.compiler import fingerprint
+from airoas.compiler.specialise import define
+from airoas.errors import OptionError
+from airoas.modelling.decorator import model as make_model
+from airoas.modelling.interface import HOOKS
+from airoas.modelling.introspection import written_in
+
+ACTIONS = 24
+"""Actions, about."""
+_DROPPED = ("action_space", "sample_action", "rollout_action", "legal")
+_kinds: dict[type, type] = {}
+
+
+def discretised(model: Any, rows: np.ndarray | None = None) -> Any:
+    """The same problem, in the same states, where only these actions [A, k] may be chosen; by default some all over its space."""
+    if model.n_actions:
+        raise OptionError(f"{type(model).__name__} has a list of actions", "use it as it is.")
+    if rows is None:
+        if model.space is None:
+            problem = f"{type(model).__name__} has continuous actions and does not say which there are"
+            raise OptionError(problem, "write `action_space`, with a Box or a Choice for each number of an action, or use POMCPOW.")
+        rows = model.space.spread(ACTIONS)
+    kind = type(model)
+    if kind not in _kinds:
+        _kinds[kind] = _discretised_class(model)
+    return cast(Any, _kinds[kind])(*model, np.ascontiguousarray(rows, np.float64))
+
+
+def _discretised_class(model: Any) -> type:
+    kind = type(model)._user_class
+    hints = fingerprint.field_hints(kind)
+    fields = [(name, hints.get(name, Any)) for name in kind._fields]
+    result: Any = NamedTuple(f"Discretised{kind.__name__}", [*fields, ("discrete_actions", np.ndarray)])  # type: ignore[misc]
+    result.__module__ = kind.__module__
+    methods: dict[str, Any] = {name: value for name, value in written_in(kind).items() if name not in _DROPPED}
+    for name, value in (methods | {"actions": _names}).items():
+        taken = HOOKS[name].parameters if name in HOOKS else ()
+        setattr(result, name, _by_number(name, taken, value, model.shapes.action.read()) if "a" in taken else value)
+    return make_model(result)
+
+
+def _by_number(name: str, parameters: tuple[str, ...], function: Any, read: Any) -> Any:
+    """A method of the model that takes the number of an action."""
+    given = ", ".join(parameters)
+    passed = ", ".join("read(self, self.discrete_actions, a)" if parameter == "a" else parameter for parameter in parameters)
+    source = f"def {name}(self, {given}):\n    return own(self, {passed})\n"
+    return define(source, name, own=function, read=read)
+
+
+def _names(self: Any) -> tuple[str, ...]:
+    return tuple(f"({', '.join(f'{x:.3g}' for x in row)})" for row in self.discrete_actions)

@@ -1,0 +1,69 @@
+"""Actions that are no list: a node begins with some all over the space and gets more, near those that promise most, the more often it is
+visited.
+
+An action node stands for the part of the space that is nearer to it than to any other (its Voronoi cell); its bounds are those of
+the action itself, which is really simulated. A new action splits the cell of the best one, as in Voronoi optimistic optimisation
+(Kim et al. 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airoas.compiler.kernels import Record
+from airoas.planners.spaces import Space, draw_anywhere, draw_near, make_space
+
+SPREAD = 12
+"""Actions all over the space that a node begins with, about."""
+CAPACITY, ROOT_CAPACITY = 24, 400
+"""Action nodes that a node may get besides, and the root."""
+RATE, POWER = 2.0, 0.6
+"""After n visits a node may have RATE n^POWER of them."""
+_ANYWHERE = 0.2  # of the new actions are drawn from the whole space
+_FIRST_WIDTH = 0.25  # of the box: standard deviation of the first new actions about the best
+
+
+class Cells(Record):
+    """Where actions are no list: their space, and how many action nodes a node, and the root, may get besides the first."""
+
+    space: Space
+    capacity: int
+    root_capacity: int
+
+
+def make_cells(model: Any) -> Cells:
+    space = make_space(model)
+    return Cells(space=space, capacity=CAPACITY if space.boxes else 0, root_capacity=ROOT_CAPACITY if space.boxes else 0)
+
+
+def candidate_rows(model: Any) -> np.ndarray:
+    """[A, k] what a node begins with: every action of a list, or some all over the space."""
+    if model.n_actions:
+        return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
+    rows: np.ndarray = model.space.spread(SPREAD)
+    return rows
+
+
+def max_root_actions(model: Any) -> int:
+    """Action nodes that the root may get; 0 where actions are a list."""
+    return len(candidate_rows(model)) + ROOT_CAPACITY if model.space is not None and model.space.boxes.any() else 0
+
+
+# --- inside kernels ---
+
+
+def may_widen(cells: Cells, extra: int, visits: int, is_root: bool) -> bool:
+    """Whether a node with so many actions besides the first ones may have one more."""
+    most = cells.root_capacity if is_root else cells.capacity
+    return bool(extra < most and extra < RATE * math.pow(float(visits), POWER))
+
+
+def propose(cells: Cells, actions: Any, best: int, extra: int, rng: Any) -> None:
+    """Write a new action to the space's row: near the row `best` of the actions, the nearer the more there are, or anywhere."""
+    if rng.uniform() < _ANYWHERE:
+        draw_anywhere(cells.space, rng)
+    else:
+        draw_near(cells.space, actions, best, _FIRST_WIDTH * math.pow(1.0 + extra, -1.0 / cells.space.boxes), rng)
