@@ -43,7 +43,7 @@ ARRAYS = st.builds(
 )
 ANYTHING = st.recursive(
     SCALARS | NUMPY | ARRAYS,
-    lambda inner: st.tuples(inner) | st.tuples(inner, inner) | st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    lambda parts: st.tuples(parts) | st.tuples(parts, parts) | st.lists(parts, max_size=3) | st.dictionaries(st.text(max_size=2), parts),
     max_leaves=4,
 )
 ROWS = st.lists(st.lists(NUMBERS, min_size=1, max_size=4), min_size=1, max_size=4)
@@ -131,9 +131,9 @@ def weights(value: Any, pick: int) -> None:
 
 
 def bounds_at(value: Any, pick: int) -> None:
-    found = find_bounds(SMALL["tiger"])
-    found.values(SMALL["tiger"], value)
-    found.at(SMALL["tiger"], Particles(value))
+    bounds = find_bounds(SMALL["tiger"])
+    bounds.values(SMALL["tiger"], value)
+    bounds.at(SMALL["tiger"], Particles(value))
     assert of_two_states(value)
 
 
@@ -162,8 +162,8 @@ def no_belief(value: Any, pick: int) -> None:
 def option(value: Any, pick: int) -> None:
     kinds = (AIROAS, AdaOPS, ARDESPOT, POMCP, POMCPOW)
     kind = kinds[pick % len(kinds)]
-    apart = {"seconds", "iterations", "memory", "threads", "max_depth", "learn_seconds"}
-    fields = [field.name for field in dataclasses.fields(kind) if field.name not in apart]
+    others = {"seconds", "iterations", "memory", "threads", "max_depth", "learn_seconds"}
+    fields = [field.name for field in dataclasses.fields(kind) if field.name not in others]
     name = fields[pick % len(fields)]
     planner = kind(**{"iterations": 2, name: value}, **({"learn_seconds": 0.0} if kind is AIROAS else {}))
     assert type(value) in (bool, int, float, str, tuple, list, type(None)) or isinstance(value, np.generic)

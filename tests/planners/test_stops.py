@@ -46,7 +46,7 @@ def test_any_depth_may_be_asked_for(kind: Any) -> None:
 # --- rewards ---
 
 
-class Place(NamedTuple):
+class Cell(NamedTuple):
     x: int
 
 
@@ -62,10 +62,10 @@ class Trap(NamedTuple):
         return ("stay", "go")
 
     def initial(self, rng):
-        return Place(0)
+        return Cell(0)
 
     def step(self, s, a, rng):
-        return Place(min(s.x + a, 9)), self.pays if s.x == 4 else float(a)
+        return Cell(min(s.x + a, 9)), self.pays if s.x == 4 else float(a)
 
     def observe(self, s, a, rng):
         return s
@@ -88,7 +88,7 @@ PLANNERS = {
 @pytest.mark.parametrize("name", PLANNERS)
 def test_a_reward_that_is_none_is_named_with_state_and_action(name: str, pays: float) -> None:
     told = re.escape(f"{pays:g}")
-    with pytest.raises(ModelError, match=rf"Trap\.step .*reward {told} for the action (go|stay) in state Place\(x=4\)"):
+    with pytest.raises(ModelError, match=rf"Trap\.step .*reward {told} for the action (go|stay) in state Cell\(x=4\)"):
         PLANNERS[name].plan(Trap(pays), Particles([[0.0]]), stream(0))
 
 

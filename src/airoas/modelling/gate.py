@@ -39,7 +39,8 @@ class Gate:
         known = _limits(model, what, len(kinds))
         self.low, self.high = np.maximum(widest[:, 0], known[0]), np.minimum(widest[:, 1], known[1])
         self._types = (int,) if self._shape is None else self._shape.parts
-        """Of the parts; those of plain numbers, and no others, are types of values."""
+        """Of the parts."""
+        self._is_plain = all(part in (int, float) for part in self._types)
         self._ranges = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @property
@@ -50,20 +51,20 @@ class Gate:
     def row(self, value: Any) -> np.ndarray:
         """A state, observation or action as the one row of an array [1, size]."""
         numbers = self._fast(value) or self._numbers(value)
+        if self._what == "action" and self._model.space is not None and (wrong := self._model.space.problem(numbers)):
+            raise OptionError(f"{_told(value)} is no action of {type(self._model).__name__}: {wrong[0]}", wrong[1])
         for k, (x, (low, high)) in enumerate(zip(numbers, self._ranges, strict=True)):
             if not low <= x <= high:
                 if self._shape is None:
                     names = ", ".join(self._model.action_names)
                     raise OptionError(f"there is no action {_told(value)}", f"use an index 0 .. {self._model.n_actions - 1} of {names}.")
                 raise self._refusal(value, f"{self._names[k]} is {_number(x)}", k)
-        if self._what == "action" and self._model.space is not None and (wrong := self._model.space.problem(numbers)):
-            raise OptionError(f"{_told(value)} is no action of {type(self._model).__name__}: {wrong[0]}", wrong[1])
         return np.array([numbers])
 
     def _fast(self, value: Any) -> list[float] | None:
         """The numbers of a value that has the very types declared, as most have; None for others, which take a closer look."""
         items = value if isinstance(value, tuple) else (value,)
-        if tuple(map(type, items)) != self._types:
+        if tuple(map(type, items)) != self._types or not self._is_plain:
             return None
         return [float(x) for x in items] if all(-LARGEST <= x <= LARGEST for x in items) else None
 

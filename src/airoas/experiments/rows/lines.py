@@ -37,7 +37,8 @@ class Lines:
         """The row of a line; None where it only speaks of others. ValueError says what is wrong with it."""
         value = json.loads(line, parse_constant=refuse)
         if isinstance(value, list):
-            values = dict(zip(self._columns, value, strict=True))
+            missing = len(self._columns) - len(value)  # what none of the last columns has is not written
+            values = dict(zip(self._columns, [*value, *[None] * missing], strict=True))
             of = values.pop("of", None)
             if not isinstance(of, list) or not all(whole(number) and number in self._groups for number in of):
                 raise ValueError(f"`of` is {of!r}, which no line above explains"[:200])
@@ -70,4 +71,7 @@ class Lines:
                 number = 1 + max(self._groups, default=-1)
                 self._numbers[group], self._groups[number] = number, json.loads(group)
                 lines.append({"as": number, **self._groups[number]})
-        return [*lines, [[self._numbers[group] for group in groups], *(values.get(name) for name in names)]]
+        line = [[self._numbers[group] for group in groups], *(values.get(name) for name in names)]
+        while line[-1] is None:
+            line.pop()
+        return [*lines, line]

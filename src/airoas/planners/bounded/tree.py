@@ -173,7 +173,7 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
     block = Block(layout)
     limits = {"deadline": math.inf, "max_trials": math.inf, "max_bytes": float(memory), "max_depth": depth}
     limits |= {"max_root_actions": 0, "gap": 0.0, "gap_ratio": 0.0}
-    result = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
+    result: dict[str, Any] = {"first_gap": 0.0, "crossing": 0.0, "root_enumerated": False}
     result |= {"most_actions": actions, "bad_action": np.zeros(action)}
     counts = [name for name in Tree.__annotations__ if name not in {*block.arrays, *limits, *result}]
     fields = {**block.arrays, **limits, **result, **dict.fromkeys(counts, 0)}
