@@ -63,6 +63,7 @@ class Agent:
             raise OptionError("recover=True adds particles, and this filter's belief is of another kind", "use filter='adaptive'.")
         self.false_alarms = false_alarms
         self._surprise = Surprise()
+        self._warns = True
         self._relocation = Relocation(model, particles) if recover else None
         self._sure = self.belief  # one that nothing spoke against
         self._since: list[tuple[Any, Any]] = []  # what was done and seen since
@@ -157,7 +158,8 @@ class Agent:
             self._surprise = self._surprise.after(position, self.false_alarms)
         if self.lost and not was:
             told = f"lost at step {self.steps}: what is seen is not what the belief predicts. See docs/robot.md, Am I lost?"
-            warnings.warn(told, LostWarning, stacklevel=3)
+            if self._warns:
+                warnings.warn(told, LostWarning, stacklevel=3)
             self._relocate(self.belief, since)
         elif self._relocation and self.surprise:
             self._since = since

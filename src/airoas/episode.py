@@ -171,6 +171,7 @@ def simulate(
     keep_trees: leave each step's search tree in its decision; they take memory.
     """
     agent = Agent(model, planner, seed, filter, particles)
+    agent._warns = False  # the episode has it in `lost_at`
     limit = whole("max_steps", model.max_steps if max_steps is None else max_steps, 1)
     shapes = model.shapes
     states, observations = np.empty((2, len(shapes.state.kinds))), np.empty((1, len(shapes.observation.kinds)))

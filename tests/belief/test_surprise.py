@@ -250,7 +250,8 @@ def test_nothing_explains_what_cannot_be() -> None:
     both = relocation.find(left, left, [(0, (1,))], stream(0))
     assert both is not None
     assert both.weights[0] == pytest.approx(0.5)
-    assert relocation.find(None, left, [(0, (7,))], stream(0)) is None
+    with pytest.raises(OptionError, match="is no observation of Tiger"):
+        relocation.find(None, left, [(0, (7,))], stream(0))
     assert relocation.find(left, left, [(0, (7,))], stream(0)) is None
 
 

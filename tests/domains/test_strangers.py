@@ -12,7 +12,7 @@ from airoas.catalog import STRANGERS
 from airoas.domains.strangers import building, vdp_tag
 from airoas.modelling.interface import HOOKS, REQUIRED
 
-ALLOWED = {*REQUIRED, "actions", "sample_action", "is_terminal", "legal", "prepare"}
+ALLOWED = {*REQUIRED, "actions", "action_space", "sample_action", "is_terminal", "legal", "prepare"}
 
 
 @pytest.mark.parametrize("name", STRANGERS)

@@ -84,8 +84,9 @@ def test_spaces() -> None:
     discrete = Environment(Tiger())
     assert discrete.action_space == gymnasium.spaces.Discrete(3)
     assert discrete.observation_space.shape == (1,)
-    continuous = Environment(LightDark2DContinuous(), action_bounds=((0.0, 0.0, 0.0), (6.3, 1.0, 1.0)))
-    assert continuous.action_space == gymnasium.spaces.Box(np.zeros(3), np.array([6.3, 1.0, 1.0]), dtype=np.float64)
+    continuous = Environment(LightDark2DContinuous())
+    assert list(continuous.action_space) == ["heading", "stop", "stride"]
+    assert continuous.action_space["stop"] == gymnasium.spaces.Discrete(2)
     continuous.reset(seed=0)
     continuous.step(continuous.action_space.sample())
 

@@ -38,6 +38,8 @@ class Lines:
         value = json.loads(line, parse_constant=refuse)
         if isinstance(value, list):
             missing = len(self._columns) - len(value)  # what none of the last columns has is not written
+            if missing > len(OPTIONAL):
+                raise ValueError("it is shorter than what its columns are")
             values = dict(zip(self._columns, [*value, *[None] * missing], strict=True))
             of = values.pop("of", None)
             if not isinstance(of, list) or not all(whole(number) and number in self._groups for number in of):

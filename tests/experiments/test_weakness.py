@@ -1,0 +1,58 @@
+"""What a planner's own record says against it is said in a sentence with a remedy, and nothing where there is no sign of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airoas.cli import main
+from airoas.experiments.analysis.summary import Summary, summarise
+from airoas.experiments.analysis.weakness import no_better, weaknesses
+
+
+def summary(returns: list[float], **more: Any) -> Summary:
+    row = {"map": None, "steps": 2, "terminated": True, "success": True, "wrong_stop": False, "recoveries": 0}
+    row |= {"stops": ["deadline"] * 2, "trials": [9, 9], "times": {"plan": [0.1] * 2, "overshoot": [0.0] * 2, "update": [0.0] * 2}}
+    return summarise("maze", "airoas", [row | {"discounted_return": value, **more} for value in returns])  # type: ignore[misc]
+
+
+EARNED = [float(k % 5) for k in range(20)]  # 2 in the mean
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"trials": [0, 9]}, "no search within the time in 50 % of the decisions. Give it more time"),
+        ({"notes": {"tied": [True, False]}}, "every action looked the same in 50 % of the decisions, so that one was taken by chance. Let"),
+        ({"notes": {"tied": True}}, "every action looked the same in 100 %"),
+        ({"notes": {"opened": 0.25}}, "some actions were never tried in 100 % of the decisions. Give it more time or fewer particles."),
+        ({"promised": 9.0}, "it promised 9 at the start and earned 2, "),
+    ],
+)
+def test_it_is_said(more: dict[str, Any], said: str) -> None:
+    (sentence,) = weaknesses(summary(EARNED, **more))
+    assert sentence.startswith(f"airoas on maze: {said}")
+
+
+@pytest.mark.parametrize("more", [{}, {"promised": 2.3}, {"notes": {"tied": False, "opened": 1.0}}, {"notes": {"opened": [0.5, 1.0]}}])
+def test_nothing_is_said_without_a_sign(more: dict[str, Any]) -> None:
+    assert weaknesses(summary(EARNED, **more)) == []
+
+
+def test_few_episodes_judge_no_promise() -> None:
+    assert weaknesses(summary(EARNED[:5], promised=9.0)) == []
+
+
+def test_no_better_than_random_actions() -> None:
+    ours, random = summary(EARNED), summary([value - 0.1 for value in EARNED])
+    (sentence,) = no_better(ours, random)
+    assert sentence.startswith("airoas on maze: it earned 2, and random actions 1.9 (error ")
+    assert no_better(ours, summary([value - 5.0 for value in EARNED])) == []
+
+
+def test_check_plays(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("airoas.cli.check.EPISODES", 4)
+    assert main(["check", "tiger", "--plan"]) == 0
+    printed = capsys.readouterr().out
+    assert "in 4 episodes" in printed and printed.index("airoas: ") < printed.index("random: ")
