@@ -252,7 +252,6 @@ def test_nothing_explains_what_cannot_be() -> None:
     assert both.weights[0] == pytest.approx(0.5)
     with pytest.raises(OptionError, match="is no observation of Tiger"):
         relocation.find(None, left, [(0, (7,))], stream(0))
-    assert relocation.find(left, left, [(0, (7,))], stream(0)) is None
 
 
 def test_refuses() -> None:
