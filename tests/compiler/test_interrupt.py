@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -48,18 +51,26 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("what", ["airoas", "rollout", "threads", "filter"])
 def test_a_search_without_end_stops_at_once(what: str) -> None:
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, what], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        sent = time.perf_counter()
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "stopped\n"
-        assert time.perf_counter() - sent < 0.2
-    finally:
-        process.kill()
-        process.communicate()
+    """The best of three: a machine that is busy may be late once."""
+    assert min(seconds_to_stop(what) for _ in range(3)) < 0.2
+
+
+def seconds_to_stop(what: str) -> float:
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs, and theirs, ignore it
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, what], stdout=subprocess.PIPE, text=True, preexec_fn=heed) as process:
+        assert process.stdout is not None
+        hopeless = threading.Timer(60.0, process.kill)
+        hopeless.start()
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            sent = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "stopped\n"
+            return time.perf_counter() - sent
+        finally:
+            hopeless.cancel()
+            process.kill()
 
 
 @kernel
@@ -70,6 +81,16 @@ def spin(until: float) -> int:
     return count
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C as in a terminal, wherever the tests are run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+    interrupt.listen()
+
+
+@pytest.mark.usefixtures("heeded")
 def test_after_an_interruption_the_next_search_has_its_time() -> None:
     spin(now())
     interrupt.listen()
