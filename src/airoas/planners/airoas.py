@@ -161,7 +161,7 @@ class AIROAS(BoundedPlanner):
         arrays = stored(model, what)
         if arrays is None:
             budget = {"seconds": 0.25 * self.seconds} if self.seconds else {"iterations": max(1, (self.iterations or 1) // 4)}
-            options: dict[str, Any] = {"seconds": None, "iterations": None, "learn_seconds": 0.0} | budget
+            options: dict[str, Any] = {"seconds": None, "iterations": None} | budget
             search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
             search.prepare(model)
             policy.prepare(model)
@@ -178,7 +178,7 @@ class AIROAS(BoundedPlanner):
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
         if not self._wants_policy(model, bounds) or (self.policy == "auto" and self._search_leads(model)):
             return None
-        known = learned.find_learned(model)
+        known = learned.find_learned(model) if self.learn_seconds > 0.0 else None
         if known is None and self.learn_seconds > 0.0 and current_mode() == "compiled":
             _warn_of_nothing_learned(model, self.learn_seconds)
         return Advisor(model, known)
