@@ -10,31 +10,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from broken_models import BROKEN
+from numba.core import event
 
 import airoas
 from airoas.cli import main
 from airoas.compiler.diagnose import plain_types
 
-BROKEN = sorted((Path(__file__).parent / "broken_models").glob("*.py"))
 JARGON = re.compile(r"numba|nopython|unify|Dispatcher|UniTuple|Literal\[|int64|float64|unicode_type|user_|rebuild|<airoas>|[0-9a-f]{16}|\n")
 
 
-class Expected(NamedTuple):
-    where: str
-    words: str
-    line: int
-
-
-def expected(file: Path) -> Expected:
-    """From the first line, `# expect: Class.method | words`, and the line marked `# <- here`."""
-    lines = file.read_text().splitlines()
-    where, words = lines[0].removeprefix("# expect: ").split(" | ")
-    return Expected(where, words, 1 + next(i for i, line in enumerate(lines) if line.endswith("# <- here")))
-
-
-@pytest.mark.parametrize("file", BROKEN, ids=[file.stem for file in BROKEN])
-def test_broken_model_is_named_at_its_line_with_a_remedy(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where, words, line = expected(file)
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_model_is_named_at_its_line_with_a_remedy(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = BROKEN[name]
+    file = broken.write(tmp_path, name)
     assert main(["check", f"{file}:Broken", "--json"]) == 1
     captured = capsys.readouterr()
     report = json.loads(captured.out)
@@ -43,8 +32,8 @@ def test_broken_model_is_named_at_its_line_with_a_remedy(file: Path, capsys: pyt
     assert not report["ok"]
     first = report["diagnostics"][0]
     assert first["level"] == "error"
-    assert re.match(rf"{re.escape(f'{where} ({file}, line {line}')}[:)]", first["where"])
-    assert words in f"{first['problem']}. {first['remedy'][:1].upper()}{first['remedy'][1:]}"
+    assert re.match(rf"{re.escape(f'{broken.where} ({file}, line {broken.line}')}[:)]", first["where"])
+    assert broken.words in f"{first['problem']}. {first['remedy'][:1].upper()}{first['remedy'][1:]}"
     assert len(first["remedy"]) > 10
     for diagnostic in report["diagnostics"]:
         text = f"{diagnostic['where'].partition(': `')[0]} {diagnostic['problem']} {diagnostic['remedy']}"
@@ -57,17 +46,17 @@ def test_there_are_many_kinds_of_broken_models() -> None:
 
 
 @pytest.mark.parametrize("name", ["misspelled_required", "text_field"])
-def test_broken_model_in_a_process_of_its_own(name: str) -> None:
+def test_broken_model_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     """The whole way, from the folder of the model: one line, the path as short as it was typed."""
-    folder = BROKEN[0].parent
+    broken = BROKEN[name]
+    broken.write(tmp_path, name)
     command = [sys.executable, "-m", "airoas.cli", "check", f"{name}.py:Broken"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    where, words, line = expected(folder / f"{name}.py")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == ""
     diagnostic, summary = done.stdout.splitlines()
-    assert diagnostic.startswith(f"error: {where} ({name}.py, line {line}")
-    assert words in diagnostic
+    assert diagnostic.startswith(f"error: {broken.where} ({name}.py, line {broken.line}")
+    assert broken.words in diagnostic
     assert summary == "Broken: 1 error."
 
 
@@ -274,6 +263,26 @@ def test_correct_model_with_helpers_in_a_second_file(tmp_path: Path, capsys: pyt
     assert (code, report["diagnostics"]) == (0, [])
 
 
+class Compiled(event.Listener):
+    """How many functions numba compiled."""
+
+    functions = 0
+
+    def on_start(self, event: event.Event) -> None:
+        self.functions += 1
+
+    def on_end(self, event: event.Event) -> None: ...
+
+
+@pytest.mark.parametrize(("goal", "again"), [("1.0", False), ("1.0  # metres", False), ("1.5", True)])
+def test_what_compiled_before_is_not_compiled_again(goal: str, again: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check_text(CONTINUOUS, tmp_path, capsys)
+    compiled = Compiled()
+    with event.install_listener("numba:compile", compiled):
+        assert check_text(CONTINUOUS.replace("GOAL = 1.0", f"GOAL = {goal}"), tmp_path, capsys)[0] == 0
+    assert (compiled.functions > 0) == again
+
+
 def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTINUOUS.replace("import math\n", "import math\n\nimport numpy as np\n", 1)
     text = text.replace("-0.5 * z * z - self.log_scale", "-0.5 * z**2 - np.log(np.exp(self.log_scale)) + 0.0 * math.hypot(z, z)")
@@ -340,11 +349,11 @@ def test_what_a_plan_earns_is_compared_unless_it_is_closed_loop(
     assert [diagnostic["where"].split()[0] for diagnostic in report["diagnostics"]] == warned
 
 
-def test_check_says_what_it_does_and_stops_at_the_first_stage_with_errors() -> None:
+def test_check_says_what_it_does_and_stops_at_the_first_stage_with_errors(tmp_path: Path) -> None:
     from airoas.catalog import load_class
 
     stages: list[str] = []
-    report = airoas.check(load_class(str(BROKEN[0].parent / "density_wrong_sd.py"), "Broken"), stages.append)
+    report = airoas.check(load_class(str(BROKEN["density_wrong_sd"].write(tmp_path, "density_wrong_sd")), "Broken"), stages.append)
     assert not report.ok
     assert stages[0] == "reading the class"
     assert stages[-1] == "comparing `observe` with `obs_logpdf`"
