@@ -10,6 +10,7 @@ import airoas
 from airoas import AdaptiveFilter, ExactFilter, Particles, make_filter, update
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.domains.rock_sample import standard
+from airoas.planners import Random
 
 LISTEN = 0
 
@@ -118,6 +119,94 @@ def test_rock_sample_belief_enumerates_its_rocks():
     model = standard(7, 8)
     assert isinstance(model, RockSample)
     assert len(Particles.exact(model)) == 2**8
+
+
+# --- as many particles as the belief asks for ---
+
+
+class Spot(NamedTuple):
+    x: float
+
+
+class Level(NamedTuple):
+    y: float
+
+
+@airoas.model
+class Ruler(NamedTuple):
+    """Stand still, anywhere within 50 of the middle; see where, more or less."""
+
+    sd: float = 5.0
+    needle: float = 0.0
+    """Readings are a thousand times as sharp so near the middle."""
+    discount: float = 0.9
+
+    def actions(self):
+        return ("wait",)
+
+    def initial(self, rng):
+        return Spot(100.0 * rng.uniform() - 50.0)
+
+    def step(self, s, a, rng):
+        return Spot(s.x + 0.001 * rng.normal()), 0.0
+
+    def observe(self, s, a, rng):
+        return Level(s.x + self.noise(s) * rng.normal())
+
+    def noise(self, s):
+        return 0.001 * self.sd if abs(s.x) < self.needle else self.sd
+
+    def obs_logpdf(self, o, s, a):
+        z = (o.y - s.x) / self.noise(s)
+        return -0.5 * z * z - math.log(self.noise(s))
+
+
+def test_the_adaptive_filter_follows_the_spread_of_the_belief():
+    model, filter, rng = Ruler(sd=1.0), AdaptiveFilter(100), airoas.stream(0)
+    belief = filter.start(model, rng)
+    sizes = [len(belief)]
+    for _ in range(30):
+        belief = filter.update(model, belief, 0, Level(3.0), rng).belief
+        sizes.append(len(belief))
+        spread = belief.std()[0] / (100.0 / math.sqrt(12.0))
+        assert sizes[-1] >= sizes[-2] // 2  # no faster
+        assert sizes[-1] >= 0.8 * 100 * min(20.0, spread / 0.005)
+        assert sizes[-1] in (2000, 1000, 500, 250, 125, 100)
+    assert sizes[0] == 2000
+    assert sizes[-1] <= 500  # the last time that weights were uneven; by then it has narrowed to 0.006
+    assert abs(belief.mean()[0] - 3.0) < 1.0
+
+
+def test_annealing_that_misses_the_posterior_is_not_believed():
+    """A few of the many particles stand where readings are sharp. After one reading these and all others are as likely, after three
+    they are a million times as likely: whoever drops them at the first is wrong for good."""
+    model, right = Ruler(sd=5.0, needle=0.05), 0
+    for k in range(5):
+        filter, rng = AdaptiveFilter(2000), airoas.stream(k)
+        belief = filter.start(model, rng)
+        for y in (0.02, 0.018, 0.022):
+            belief = filter.update(model, belief, 0, Level(y), rng).belief
+        right += belief.weights[np.abs(belief.states[:, 0] - 0.02) < 0.02].sum() > 0.9
+    assert right >= 4
+
+
+def test_an_update_takes_no_more_particles_than_its_time_allows():
+    model, rng = Ruler(), airoas.stream(0)
+    belief = AdaptiveFilter(20_000).start(model, rng)
+    short, long = (
+        AdaptiveFilter(20_000, update_seconds=seconds).update(model, belief, 0, Level(3.0), rng).belief for seconds in (1e-5, 60.0)
+    )
+    assert len(np.unique(short.states)) <= 500  # which are always taken
+    assert len(np.unique(long.states)) > 10_000
+    with pytest.raises(airoas.OptionError, match="update_seconds is 0"):
+        AdaptiveFilter(update_seconds=0.0)
+
+
+def test_an_agent_passes_the_time_of_updates_on():
+    agent = airoas.Agent(Ruler(), Random(), seed=0, particles=50, update_seconds=0.5)
+    assert agent.filter == AdaptiveFilter(50, update_seconds=0.5)
+    with pytest.raises(airoas.OptionError, match="limits the adaptive filter, and this one is exact"):
+        airoas.Agent(Tiger(), Random(), seed=0, update_seconds=0.5)
 
 
 # --- the end is evidence ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.decorator import Model
 from airoas.modelling.gate import as_numbers, check_states, check_stream
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.options import whole
 from airoas.rng import Rng
 
@@ -52,19 +53,19 @@ class Particles:
         logs -= np.log(np.exp(logs).sum())
         self._set(rows, logs)
 
-    def _set(self, states: np.ndarray, log_weights: np.ndarray, model: Any = None) -> None:
+    def _set(self, states: np.ndarray, log_weights: np.ndarray, model: KernelModel | None = None) -> None:
         states.flags.writeable = log_weights.flags.writeable = False
         self.states, self.log_weights = states, log_weights
         self._model = model  # whose states they are known to be
 
     @classmethod
-    def _own(cls, states: np.ndarray, log_weights: np.ndarray, model: Any) -> Particles:
+    def _own(cls, states: np.ndarray, log_weights: np.ndarray, model: KernelModel | None) -> Particles:
         """Of arrays that nobody else holds and that are known to be right; states of that model, or of one that is not known."""
         particles = cls.__new__(cls)
         particles._set(states, log_weights, model)
         return particles
 
-    def _of(self, model: Any) -> Particles:
+    def _of(self, model: KernelModel) -> Particles:
         """The same, whose states are the model's own."""
         return Particles._own(self.states, self.log_weights, model)
 
@@ -178,7 +179,7 @@ def _few(values: np.ndarray) -> str:
         return str(values)
 
 
-def _checked(model: Any) -> Model:
+def _checked(model: Any) -> KernelModel:
     if not isinstance(model, Model):
         raise OptionError(f"{model!r} is not a model", "pass an instance of a class decorated with @airoas.model.")
-    return model
+    return cast(KernelModel, model)

@@ -15,6 +15,7 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng, stream
 
 _STEPS = 50
@@ -23,7 +24,7 @@ _CANDIDATES = 20
 """Times the particles wanted: so many places are looked at."""
 
 
-def reachable(model: Any, n: int, rng: Rng) -> np.ndarray:
+def reachable(model: KernelModel, n: int, rng: Rng) -> np.ndarray:
     """States [n, size] after 0 to 50 random actions from the initial belief, none of them terminal."""
     functions, numbers = batch(model), np.arange(n)
     states, alive = np.empty((n, model.shapes.state.size)), np.empty(n, np.bool_)
@@ -43,7 +44,7 @@ def reachable(model: Any, n: int, rng: Rng) -> np.ndarray:
     return np.ascontiguousarray(states[alive])
 
 
-def doubtful(model: Any, belief: Particles, since: Sequence[tuple[Any, Any]], n: int, rng: Rng) -> Particles | None:
+def doubtful(model: KernelModel, belief: Particles, since: Sequence[tuple[Any, Any]], n: int, rng: Rng) -> Particles | None:
     """The belief after actions and observations if each action was done not at all, once or twice: n particles; None where none is
     left."""
     functions, numbers = batch(model), np.arange(n)
@@ -64,7 +65,7 @@ def doubtful(model: Any, belief: Particles, since: Sequence[tuple[Any, Any]], n:
     return after.draw(n, rng)
 
 
-def _weighed(model: Any, states: np.ndarray, alive: np.ndarray, action: Any, observation: Any) -> Particles | None:
+def _weighed(model: KernelModel, states: np.ndarray, alive: np.ndarray, action: Any, observation: Any) -> Particles | None:
     """States by how well they explain what is seen on arriving there; None where none does."""
     logs = np.empty((1, len(states)))
     batch(model).log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)
@@ -74,7 +75,7 @@ def _weighed(model: Any, states: np.ndarray, alive: np.ndarray, action: Any, obs
 class Relocation:
     """Finds places for a belief that is lost."""
 
-    def __init__(self, model: Any, particles: int) -> None:
+    def __init__(self, model: KernelModel, particles: int) -> None:
         """particles: of each kind that it finds."""
         self.model, self.particles = model, particles
 

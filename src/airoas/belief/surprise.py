@@ -19,6 +19,7 @@ from airoas.compiler.kernels import Record, current_mode, kernel
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng, new_stream
 
 RANKS = 32
@@ -91,13 +92,15 @@ class Prediction(Record):
     """[0]"""
 
 
-def rank(model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> int:
+def rank(model: KernelModel, belief: Any, action: Any, observation: Any, rng: Rng) -> int:
     """How many of RANKS observations are at most as likely as this one, itself included: from 1, unlikely, to RANKS.
 
     The others are drawn after the same action from the belief before it. p(o | b) is estimated for all of them by the same particles,
     and these have no part in the drawing: so ranks are fair however few they are. That the episode goes on is part of an observation.
     """
     before = as_particles(belief, 4 * RANKS, rng)
+    if hasattr(before, "on_device"):
+        before = before.draw(min(len(before), max(_JUDGES)), rng)  # to be looked at here
     judges = min(len(before), next(many for least, many in _JUDGES.items() if len(before) >= least))
     waiting = model.__dict__.setdefault("_predictions", {}).setdefault((current_mode(), judges), [])
     try:
@@ -111,7 +114,7 @@ def rank(model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> in
     return position
 
 
-def _make(model: Any, judges: int) -> Prediction:
+def _make(model: KernelModel, judges: int) -> Prediction:
     functions, shapes = batch(model), model.shapes
     width, others, most = shapes.state.size, RANKS - 1, max(RANKS, judges)
     return Prediction(

@@ -8,6 +8,7 @@ Storing kernels takes private interfaces of numba, so a small one that an earlie
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import os
@@ -37,7 +38,7 @@ _DIGEST = 32
 
 _VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
 _COMPILER = "fingerprint coercion arrays array_types array_makers cache clock inline specialise native kernels"
-_SOURCES = ("../rng", *_COMPILER.split())
+_SOURCES = ("../rng", "../modelling/compiled", *_COMPILER.split())
 _MACHINERY = hashlib.sha256(b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
 
@@ -124,7 +125,14 @@ class KernelCache:
 
     def _path(self, directory: Path, signature: Any, target: Any) -> Path:
         assert self._fingerprint is not None
-        return directory / f"{self._name}-{_key(self._fingerprint, *map(spelled, signature), *target.codegen().magic_tuple())}.kernel"
+        return directory / f"{self._name}-{_key(self._fingerprint, *map(spelled, signature), *_processor(target))}.kernel"
+
+
+@functools.cache
+def _processor(target: Any) -> tuple[Any, ...]:
+    """What machine code is made for; asking takes milliseconds."""
+    processor: tuple[Any, ...] = target.codegen().magic_tuple()
+    return processor
 
 
 def _key(*parts: Any) -> str:
@@ -165,8 +173,14 @@ def read(path: Path) -> bytes | None:
 
 
 def _rebuilt(payload: bytes, target: Any) -> CompileResult:
-    target.refresh()  # math functions and the run-time library are linked by name: have them loaded first
+    _refresh(target)
     return CompileResult._rebuild(target, *pickle.loads(payload))
+
+
+@functools.cache
+def _refresh(target: Any) -> None:
+    """Math functions and the run-time library are linked by name: have them loaded first."""
+    target.refresh()
 
 
 def _save(path: Path, result: CompileResult) -> None:
@@ -178,6 +192,19 @@ def _save(path: Path, result: CompileResult) -> None:
         _say_once(f"compiled kernels were not kept ({error}). Free space or set {VARIABLE} to another folder.")
     except Exception as error:
         _say_once(f"this numba cannot store kernels ({type(error).__name__}: {error}); they compile anew. Report it, please.")
+
+
+def remember(*parts: Any) -> None:
+    """Remember that this is so, for processes of the same versions."""
+    directory = folder()
+    if directory is not None:
+        with contextlib.suppress(OSError):
+            write(directory / f".known-{_key(*parts)}", b"")
+
+
+def is_remembered(*parts: Any) -> bool:
+    directory = folder()
+    return directory is not None and (directory / f".known-{_key(*parts)}").exists()
 
 
 def write(path: Path, raw: bytes) -> None:
@@ -244,7 +271,7 @@ def _clean(directory: Path) -> None:
     entries = []
     for path in directory.iterdir():
         with contextlib.suppress(OSError):
-            if path.suffix == ".kernel" or path.name.startswith((".tmp-", ".works-")):
+            if path.suffix == ".kernel" or path.name.startswith((".tmp-", ".works-", ".known-")):
                 status = path.stat()
                 entries.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in entries)

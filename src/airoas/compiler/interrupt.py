@@ -3,23 +3,30 @@
 A few instructions in front of Python's own handler of SIGINT put down the time. For a second from then on `clock.now()` is infinite in
 every thread: whatever keeps a deadline ends, also one without (infinity is reached, too), and Python raises KeyboardInterrupt.
 Where another handler than Python's usual one stands nothing is done, and a search ends by its budget.
+
+What looks at no clock, as bounds and policies that are being worked out, runs `interruptible`: in another thread, while the main one waits.
 """
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import functools
 import signal
 import sys
 import threading
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
 
 LASTS = 1.0
 """Seconds for which an interruption counts: long enough for every search to see it, and over when the next begins."""
 SYMBOL = "airoas_interrupted_at"
+_PATIENCE = 0.1  # seconds that interrupted work has to end before it is left to itself
+_Result = TypeVar("_Result")
 _MAIN = threading.main_thread().ident
 _state = (ctypes.c_double * 2)()  # when, 0 for never; the address of the handler behind ours, as bits
 _behind = ctypes.c_uint64.from_buffer(_state, 8)
@@ -79,6 +86,30 @@ def stop_if_interrupted() -> None:
     """Raise KeyboardInterrupt after a kernel that Ctrl-C has ended: in the main thread Python does so itself, in others nobody."""
     if _state[0] and interrupted():
         raise KeyboardInterrupt
+
+
+def interruptible(work: Callable[[], _Result]) -> _Result:
+    """What `work` gives. Ctrl-C ends the waiting for it at once; the work itself ends as soon as it is back in Python."""
+    if threading.get_ident() != _MAIN:
+        return work()
+    outcome: Future[_Result] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            outcome.set_result(context.run(work))
+        except BaseException as error:  # raised where it is waited for
+            outcome.set_exception(error)
+
+    worker = threading.Thread(target=run, name="airoas", daemon=True)
+    worker.start()
+    try:
+        return outcome.result()
+    except BaseException:
+        if not outcome.done():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(KeyboardInterrupt))
+            worker.join(_PATIENCE)
+        raise
 
 
 class _Native(NamedTuple):

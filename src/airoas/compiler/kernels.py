@@ -16,7 +16,7 @@ import numba
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain, is_theirs
-from airoas.compiler.native import Bound, BoundType, ModelAddressType, Native, Record, interpreted, opened
+from airoas.compiler.native import Bound, BoundType, HasNative, ModelAddressType, Native, Record, interpreted, opened
 from airoas.compiler.notice import notice
 from airoas.compiler.specialise import current_mode, entry_to, fingerprint_of, is_noinline, jit_options, running, specialise
 
@@ -51,20 +51,20 @@ class Kernel:
         if current_mode() != "interpreted":
             self._compiled(current_mode(), arguments)
 
-    def bind(self, owner: Native, *examples: Any) -> Bound:
+    def bind(self, owner: HasNative, *examples: Any) -> Bound:
         """This kernel over one model or record, as a field of records: compiled code calls it there through its address, with
         arguments of the types that the examples have."""
         mode = current_mode()
         takes = tuple(numba.typeof(x) for x in examples)
         if mode == "interpreted":
             call = functools.partial(specialise(self.function, mode), interpreted(owner))
-            return Bound(call, BoundType(takes, numba.types.none), (0, 0), owner)
+            return Bound(call, BoundType(takes, numba.types.none), (0, 0), self, owner)
         compiled, view = self._compiled(mode, (owner, *examples)), self._seen(owner, mode)
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         assert address, f"{self.__name__} has no address"
         call = functools.partial(self._dispatcher(mode), view)
         gives = numba.types.unliteral(compiled.signature.return_type)  # one that always gives True gives a flag all the same
-        return Bound(call, BoundType(takes, gives), (address, view._address), owner)
+        return Bound(call, BoundType(takes, gives), (address, view._address), self, owner)
 
     def _location(self, arguments: tuple[Any, ...]) -> str:
         """For messages: a user's own kernel, or the model that one of ours was compiled for."""
@@ -96,11 +96,12 @@ class Kernel:
 
     def _dispatcher(self, mode: str) -> Any:
         if mode not in self._dispatchers:
-            dispatcher = entry_to(self.function, mode, opened)
+            dispatcher, resolve = entry_to(self.function, mode, opened)
             digest = fingerprint_of(self.function)
             noinline = sorted(part.__qualname__ for part in fingerprint.reachable(self.function) if is_noinline(part))
 
             def before_compile(signature: Any) -> None:
+                resolve()
                 owners = [kind.model.native_class.name for kind in signature if isinstance(kind, ModelAddressType)]
                 notice.begin(owners[0] if owners else "")
                 for kind in signature:

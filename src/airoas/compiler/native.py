@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import types as python_types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -23,6 +23,12 @@ from airoas.compiler import fingerprint
 from airoas.compiler.cache import spelled
 from airoas.compiler.specialise import canonicalise, current_mode, interpreted_class, interpreted_copy, specialise
 from airoas.errors import CompileError, OptionError
+
+
+class HasNative(Protocol):
+    """A `Native`, to a type checker that does not know that a model is one."""
+
+    def native(self) -> Any: ...
 
 
 class Native:
@@ -126,14 +132,14 @@ class Record(Native):
 class Bound:
     """A kernel with its model, to be called from compiled code through its address; see `Kernel.bind`. Python calls it, too."""
 
-    __slots__ = ("_call", "_keep", "_numba_type_", "addresses")
+    __slots__ = ("_call", "_numba_type_", "addresses", "kernel", "owner")
 
-    def __init__(self, call: Callable[..., Any], kind: BoundType, addresses: tuple[int, int], keep: Any) -> None:
+    def __init__(self, call: Callable[..., Any], kind: BoundType, addresses: tuple[int, int], kernel: Any, owner: Any) -> None:
         self._call = call
         self._numba_type_ = kind
         self.addresses = addresses
         """Of the function and of its model's words."""
-        self._keep = keep
+        self.kernel, self.owner = kernel, owner
 
     def __call__(self, *arguments: Any) -> Any:
         return self._call(*arguments)
@@ -162,15 +168,15 @@ def words_of(values: Iterable[Any], mode: str) -> np.ndarray:
     return np.array(words, np.int64)
 
 
-def _size(kind: Any) -> int:
+def size_of(kind: Any) -> int:
     """How many words a field of this type takes."""
     if isinstance(kind, types.Array):
         return 1 + int(kind.ndim)
-    return 2 if isinstance(kind, BoundType) else len(kind) if isinstance(kind, numba.types.BaseTuple) else 1
+    return 2 if isinstance(kind, (BoundType, DeviceBoundType)) else len(kind) if isinstance(kind, numba.types.BaseTuple) else 1
 
 
 def _offsets(fields: tuple[tuple[str, Any], ...]) -> dict[str, int]:
-    return dict(zip([name for name, _ in fields], itertools.accumulate((_size(kind) for _, kind in fields), initial=0), strict=False))
+    return dict(zip([name for name, _ in fields], itertools.accumulate((size_of(kind) for _, kind in fields), initial=0), strict=False))
 
 
 _interpreted: dict[tuple[type, str], type] = {}
@@ -285,7 +291,7 @@ class ModelType(types.Type):
         self.mode = mode
         self.fields = dict(fields)
         self.offsets = _offsets(fields)
-        self.size = sum(_size(kind) for _, kind in fields)
+        self.size = sum(size_of(kind) for _, kind in fields)
         self.cacheable = native_class.cacheable
         super().__init__(f"{native_class.name}<{native_class.digest[:32]}>[{mode}]({_spelled(fields)})")
 
@@ -326,6 +332,29 @@ class BoundType(types.Callable):
         return "airoas.bound"
 
 
+class DeviceBoundType(types.Callable):
+    """A kernel with its model in a record on a GPU, where a call through an address would be dear: its type says which it is."""
+
+    def __init__(self, digest: str, function: python_types.FunctionType, owner: Any, mode: str) -> None:
+        self.digest, self.function, self.owner, self.mode = digest, function, owner, mode
+        self.cacheable = getattr(owner, "cacheable", True)
+        self.model = owner.model if isinstance(owner, ModelAddressType) else owner
+        super().__init__(f"device-bound<{digest}>[{mode}]({spelled(owner)})")
+
+    def dispatcher(self) -> Any:
+        return types.Dispatcher(specialise(self.function, self.mode))
+
+    def get_call_type(self, context: Any, arguments: Any, keywords: Any) -> Any:
+        call = self.dispatcher().get_call_type(context, (self.model, *arguments), keywords)
+        return signature(call.return_type, *call.args[1:], recvr=self)
+
+    def get_call_signatures(self) -> Any:
+        return [], True
+
+    def get_impl_key(self, signature: Any) -> Any:
+        return "airoas.device-bound"
+
+
 _WORD = ir.IntType(64)
 _ADDRESS = RecordType(())
 """Of whatever words: how compiled code passes a model on that it knows nothing of."""
@@ -340,6 +369,7 @@ def _unboxed_address(value: Any, c: Any) -> Any:
 
 @register_model(RecordType)
 @register_model(BoundType)  # of its two words in a record
+@register_model(DeviceBoundType)
 class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
@@ -459,7 +489,7 @@ def _lower_attribute(context: Any, builder: Any, kind: ModelType, value: Any, na
             builder, context.typing_context.resolve_value_type(native_class.constants[name]), native_class.constants[name]
         )
     offset = kind.offsets[name]
-    words = [builder.extract_value(value, offset + k) for k in range(_size(kind.fields[name]))]
+    words = [builder.extract_value(value, offset + k) for k in range(size_of(kind.fields[name]))]
     return _from_words(context, builder, kind.fields[name], words)
 
 
@@ -504,10 +534,10 @@ def _from_words(context: Any, builder: Any, kind: Any, words: list[Any]) -> Any:
 @lower_getattr_generic(RecordType)
 def _lower_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
     field, offset = kind.fields[name], kind.offsets[name]
-    if isinstance(field, BoundType):
+    if isinstance(field, (BoundType, DeviceBoundType)):
         return builder.gep(value, [_WORD(offset)], inbounds=True)
     fixed = isinstance(field, (types.Array, RecordType, ModelType))  # what is not a number never changes
-    return _from_words(context, builder, field, [_word(builder, value, offset + k, fixed) for k in range(_size(field))])
+    return _from_words(context, builder, field, [_word(builder, value, offset + k, fixed) for k in range(size_of(field))])
 
 
 @lower_setattr_generic(RecordType)
@@ -534,3 +564,43 @@ def _lower_bound(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     with cgutils.if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
     return result
+
+
+@lower_builtin("airoas.device-bound", DeviceBoundType, numba.types.VarArg(numba.types.Any))
+def _lower_device_bound(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A call of the function itself."""
+    bound, *given = arguments
+    kind, *takes = signature.args
+    owner = builder.inttoptr(_word(builder, bound, 1), _WORD.as_pointer())
+    model = _load_model(context, builder, kind.model, owner) if isinstance(kind.model, ModelType) else owner
+    jitted = kind.dispatcher()
+    own = jitted.get_call_type(context.typing_context, (kind.model, *takes), {})
+    call = context.get_function(jitted, own)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    return call(builder, [model, *given])
+
+
+@intrinsic
+def at_address(context: Any, record: Any, address: Any) -> Any:
+    """A record of the same type that stands elsewhere."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[1], _WORD.as_pointer())
+
+    return record(record, types.int64), emit
+
+
+def value_of(kind: Any) -> Any:
+    """Inside compiled code: a value of this type from the tuple of its words."""
+
+    @intrinsic
+    def value(context: Any, words: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            each = [builder.extract_value(arguments[0], k) for k in range(len(words))]
+            if isinstance(kind, (ModelAddressType, RecordType)):
+                return builder.inttoptr(each[0], _WORD.as_pointer())
+            return _from_words(context, builder, kind, each)
+
+        return kind(words), emit
+
+    return value

@@ -2,7 +2,7 @@
 
 A function specialised for compilation is a numba dispatcher whose helpers, modules and NamedTuples are compiled too; specialised for
 interpretation it is plain Python with the same coercions. Three modes: "compiled", "debug" (compiled with bounds checks)
-and "interpreted" (breakpoints work).
+and "interpreted" (breakpoints work). Two more are a GPU's, "cuda" and "alone" (see `lanes`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import types as python_types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numba
@@ -26,6 +26,7 @@ from airoas.compiler.arrays import COERCIONS, FixedArray, coerced
 from airoas.compiler.coercion import PlainElements, widened
 from airoas.compiler.fingerprint import OVERLOADED, Reads, is_namedtuple, is_native
 from airoas.compiler.inline import InlineOnly
+from airoas.compiler.lanes import each, lanes
 from airoas.errors import OptionError
 
 MODES = ("compiled", "debug", "interpreted")
@@ -129,6 +130,9 @@ _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
+ON_DEVICE: dict[str, dict[Any, python_types.FunctionType]] = {"cuda": {}, "alone": {}}
+"""The modes of a GPU, and what stands in each for a function."""
+
 _noinline: set[python_types.FunctionType] = set()
 
 
@@ -171,6 +175,10 @@ def unique_name(function: python_types.FunctionType) -> str:
 
 
 def _jit(copy: python_types.FunctionType, mode: str, function: python_types.FunctionType) -> Any:
+    if mode in ON_DEVICE:
+        from numba import cuda
+
+        return cuda.jit(device=True, forceinline=not is_noinline(function) and not _calls_itself(function))(copy)
     pipeline = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
     return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **pipeline)(copy)
 
@@ -189,21 +197,33 @@ def specialise(function: python_types.FunctionType, mode: str) -> Any:
         return _specialised.get((function, mode)) or _specialise(function, mode)
 
 
-def entry_to(function: python_types.FunctionType, mode: str, opened: Any) -> Any:
+def entry_to(function: python_types.FunctionType, mode: str, opened: Any) -> tuple[Any, Callable[[], None]]:
     """A dispatcher that Python, or a shared kernel through its address, calls a compiled function by: the first argument is
-    `opened` at once, which makes a model of its address."""
+    `opened` at once, which makes a model of its address. And what to call before it compiles: to load a stored kernel takes none
+    of the functions that it was made from."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     rest = "".join(f", {name}" for name in names[1:])
     source = f"def entry({', '.join(names)}):\n    return function(opened({names[0]}){rest})\n"
-    entry = define(source, "entry", function=specialise(function, mode), opened=opened)
-    entry.__name__ = entry.__qualname__ = unique_name(function)
+    entry = define(source, "entry", opened=opened)
     entry.__module__ = __name__  # which numba imports when it loads a stored one
-    return numba.jit(**jit_options(mode, entry=True))(entry)
+
+    def resolve() -> None:
+        entry.__globals__["function"] = specialise(function, mode)
+        entry.__name__ = entry.__qualname__ = unique_name(function)
+
+    return numba.jit(**jit_options(mode, entry=True))(entry), resolve
 
 
 def _specialise(function: python_types.FunctionType, mode: str) -> Any:
     def convert(value: Any, below: Reads) -> Any:
         value = fingerprint.plain(value)
+        if mode in ON_DEVICE:
+            if isinstance(value, (python_types.FunctionType, python_types.BuiltinFunctionType)) and value in ON_DEVICE[mode]:
+                return specialise(ON_DEVICE[mode][value], mode)
+            if value is math:
+                return fingerprint.module_over(value, below, convert)
+        elif value is lanes or value is each:
+            return range  # itself: a loop over what a function returns would not become vector code
         if isinstance(value, python_types.ModuleType) and not is_native(value):
             return fingerprint.module_over(value, below, convert)
         if mode == "interpreted" and (value is math or getattr(value, "__module__", "") == "math"):

@@ -13,6 +13,7 @@ from airoas.belief.particles import Particles, admit
 from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng
 
 _MOST_STATES = 10_000
@@ -47,12 +48,12 @@ class ExactFilter:
         return _by_enumeration(model, before, action, observation)
 
 
-def can_update(model: Any) -> bool:
+def can_update(model: KernelModel) -> bool:
     """Whether the model offers an exact update and a belief to start it from."""
     return bool(model.has("exact_initial") and (model.has("exact_update") or model.is_finite))
 
 
-def _by_model(model: Any, belief: Particles, action: Any, observation: Any) -> Particles:
+def _by_model(model: KernelModel, belief: Particles, action: Any, observation: Any) -> Particles:
     action, observation = (
         model.from_row(what, model.row(what, value)[0]) for what, value in (("action", action), ("observation", observation))
     )
@@ -68,7 +69,7 @@ def _by_model(model: Any, belief: Particles, action: Any, observation: Any) -> P
     return Particles(posterior.states, log_weights=np.where(going_on, posterior.log_weights, -np.inf))._of(model)
 
 
-def _by_enumeration(model: Any, belief: Particles, action: Any, observation: Any) -> Updated:
+def _by_enumeration(model: KernelModel, belief: Particles, action: Any, observation: Any) -> Updated:
     size = int(model.n_states())
     mass, states = np.zeros(size), np.empty((size, belief.states.shape[1]))
     rows = model.row("action", action), model.row("observation", observation)
@@ -82,7 +83,7 @@ def _by_enumeration(model: Any, belief: Particles, action: Any, observation: Any
 
 
 @kernel
-def _enumerate(model: Any, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> tuple[int, int]:
+def _enumerate(model: KernelModel, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> tuple[int, int]:
     """Push each state's weight to its successors, weigh them by the likelihood, pack the survivors; how many there are, and whether
     the episode goes on."""
     a = model.read_action(actions, 0)

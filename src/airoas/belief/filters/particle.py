@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import Particles
-from airoas.belief.tempering.anneal import anneal
+from airoas.belief.tempering.anneal import anneal, check_device
 from airoas.belief.tempering.result import Annealed
-from airoas.errors import ParticleDeprivationError
+from airoas.compiler.clock import read_clock
+from airoas.errors import OptionError, ParticleDeprivationError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.options import check_types, whole
-from airoas.rng import Rng
+from airoas.rng import Rng, stream
 
 _MOST_UNEVEN = 2.0
 """N/ESS above which particles are resampled."""
@@ -25,20 +31,31 @@ class BootstrapFilter:
 
     particles: int = 10_000
     """N of the initial belief."""
+    device: str = field(default="cpu", kw_only=True)
+    """"cuda" keeps the belief on a GPU and updates it there."""
     name: ClassVar[str] = "bootstrap"
 
     def __post_init__(self) -> None:
         check_types(self)
         whole("particles", self.particles, 1)
+        check_device(self.device)
 
     def start(self, model: Any, rng: Rng) -> Particles:
-        return Particles.sample(model, self.particles, rng)
+        return self._sample(model, self.particles, rng)
+
+    def _sample(self, model: KernelModel, n: int, rng: Rng) -> Particles:
+        if self.device == "cpu":
+            return Particles.sample(model, n, rng)
+        from airoas.belief.device import DeviceParticles
+        from airoas.compiler.device import device
+
+        return DeviceParticles.sample_on(device(), model, n, rng)
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
         before = as_particles(belief, self.particles, rng)
 
         def annealed(some: Particles) -> Annealed:
-            return anneal(model, some, action, observation, rng, **self._options())
+            return anneal(model, some, action, observation, rng, device=self.device, **self._options())
 
         try:
             tempered = annealed(before)
@@ -73,32 +90,110 @@ class AnnealedFilter(BootstrapFilter):
 class AdaptiveFilter(AnnealedFilter):
     """As many particles as the belief asks for.
 
-    It begins with twenty times `particles`, and goes on with as many as leave about `particles` effective if the next observation
-    is as sharp as the last, though with no less than half as many: what is thinned out is gone. A plain update while enough of them
-    explain what was seen; annealed where hardly any does.
+    It begins with twenty times `particles`. Where it resamples a belief that has narrowed to a tenth of the initial one it leaves fewer, in
+    proportion to the spread, down to `particles`; never less than half of those before, for what is thinned out is gone. A plain
+    update while enough of them explain what was seen; annealed where hardly any does, unless that explains it less.
     """
 
+    update_seconds: float | None = None
+    """What an update may take, about: no more particles than that allows, and no more annealing. Beliefs then depend on the clock. None is
+    no limit."""
     name: ClassVar[str] = "adaptive"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.update_seconds is not None and not 0.0 < self.update_seconds < math.inf:
+            raise OptionError(f"update_seconds is {self.update_seconds}", "give seconds above 0, or None for no limit.")
+        if self.update_seconds is not None and self.device != "cpu":
+            problem = "update_seconds counts particles by what each takes, and on a GPU that is launches, however many there are"
+            raise OptionError(problem, "leave it out there.")
+
     def start(self, model: Any, rng: Rng) -> Particles:
-        return Particles.sample(model, _MOST * self.particles, rng)
+        return self._sample(model, _MOST * self.particles, rng)
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
-        before = as_particles(belief, _MOST * self.particles, rng)
+        clock = _Clock(self.update_seconds)
+        before = clock.afford(model, as_particles(belief, _MOST * self.particles, rng), action, observation, rng)
         try:
-            plain = anneal(model, before, action, observation, rng, mode="none")
+            plain = anneal(model, before, action, observation, rng, mode="none", device=self.device)
         except ParticleDeprivationError:
             plain = None
-        inefficiency = plain.inefficiency[1] if plain else float("inf")
-        if plain is None or len(before) < _LEAST * self.particles * inefficiency:
-            few = before if len(before) <= self.particles else before.draw(self.particles, rng)
-            return super().update(model, few, action, observation, rng)
-        wanted = min(_MOST * self.particles, max(self.particles, int(self.particles * inefficiency), len(before) // 2))
-        keeps = inefficiency <= _MOST_UNEVEN and len(before) <= wanted
-        return Updated(plain.belief if keeps else plain.belief.draw(wanted, rng), plain.log_evidence)
+        inefficiency = plain.inefficiency[1] if plain else math.inf
+        if plain is None or len(before) < _LEAST * min(self.particles, len(before)) * inefficiency:
+            few = before.particles(clock.moved(self.particles), rng)
+            updated = replace(self, update_seconds=clock.left())._annealed(model, few, action, observation, rng)
+            if plain is None or updated.log_evidence > plain.log_evidence - _MISSED:  # else the few did not find what some of the many did
+                return updated
+        assert plain is not None
+        if inefficiency <= _MOST_UNEVEN:
+            return Updated(plain.belief, plain.log_evidence)
+        spread = _spread(model, plain.belief.draw(min(_SAMPLE, len(before)), rng))
+        wanted = max(_level(spread / _SURE, self.particles), len(before) // 2)
+        return Updated(plain.belief.draw(wanted, rng), plain.log_evidence)
+
+    def _annealed(self, model: Any, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
+        return AnnealedFilter.update(self, model, few, action, observation, rng)
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), "seconds": self.update_seconds}
+
+
+def _level(times: float, particles: int) -> int:
+    """So many times `particles`, or some more: twenty times, or half of that, or half again, and so on, since what was used for as many
+    particles before can be used again."""
+    level = _MOST * particles
+    while level > particles and level // 2 >= times * particles:
+        level //= 2
+    return max(level, particles)
+
+
+def _spread(model: Any, belief: Particles) -> float:
+    """The standard deviation of a belief over that of the initial one, the mean of those components of which the start is not known."""
+    if "_initial_spread" not in model.__dict__:
+        model.__dict__["_initial_spread"] = Particles.sample(model, _SAMPLE, stream(0, "spread")).std()
+    initial: np.ndarray = model.__dict__["_initial_spread"]
+    unknown = initial > 0.0
+    return float((belief.std()[unknown] / initial[unknown]).mean()) if unknown.any() else 1.0
+
+
+class _Clock:
+    """How many particles the time for an update allows."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else read_clock() + seconds
+        self._each = 0.0  # seconds for a particle
+
+    def left(self) -> float | None:
+        """Seconds."""
+        return None if self._end is None else max(1e-6, self._end - read_clock())
+
+    def afford(self, model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
+        """As much of the belief as half of the time allows, by what a few particles take."""
+        left = self.left()
+        if left is None:
+            return belief
+        few, begun = belief.particles(_PILOT, rng), read_clock()
+        with contextlib.suppress(ParticleDeprivationError):
+            anneal(model, few, action, observation, rng, mode="none")
+        self._each = (read_clock() - begun) / len(few)
+        return belief.particles(max(_PILOT, int(0.5 * left / self._each)), rng)
+
+    def moved(self, particles: int) -> int:
+        """So many can be annealed in the time that is left, `particles` at most."""
+        left = self.left()
+        return particles if left is None else max(1, min(particles, max(_PILOT, int(left / (_ANNEALED * self._each)))))
 
 
 _MOST = 20
 """Times `particles`, at most."""
 _LEAST = 0.02
 """Of `particles`: where fewer are effective they are annealed."""
+_MISSED = 0.3
+"""Of the log evidence: where annealing finds less by more, it has missed where the posterior is."""
+_SURE = 0.005
+"""Of the spread of the initial belief: so narrow a one has `particles`."""
+_SAMPLE = 1000
+"""Of a belief's particles, to see how spread out it is."""
+_PILOT = 500
+_ANNEALED = 20.0
+"""What annealing a particle takes, in plain updates of one."""

@@ -13,6 +13,7 @@ from airoas.belief.tempering.result import Annealed
 from airoas.compiler.kernels import kernel
 from airoas.errors import ParticleDeprivationError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng
 
 _MORE = 10
@@ -22,7 +23,7 @@ class ParticleDeprivationWarning(RuntimeWarning):
     """No particle of a belief allowed what was observed, and the filter recovered."""
 
 
-def recover(model: Any, error: ParticleDeprivationError, update: Callable[[Particles], Annealed], rng: Rng) -> Updated:
+def recover(model: KernelModel, error: ParticleDeprivationError, update: Callable[[Particles], Annealed], rng: Rng) -> Updated:
     """Try again with ten times the particles; then, for a finite model, any state that explains the observation."""
     belief: Any = error.belief
     try:
@@ -40,7 +41,7 @@ def recover(model: Any, error: ParticleDeprivationError, update: Callable[[Parti
     raise error
 
 
-def consistent_states(model: Any, action: Any, observation: Any) -> tuple[np.ndarray, np.ndarray]:
+def consistent_states(model: KernelModel, action: Any, observation: Any) -> tuple[np.ndarray, np.ndarray]:
     """Every state of a finite model, weighed by the likelihood alone; terminal ones have none."""
     states = np.empty((int(model.n_states()), model.shapes.state.size))
     _list_states(model, states)
@@ -52,6 +53,6 @@ def consistent_states(model: Any, action: Any, observation: Any) -> tuple[np.nda
 
 
 @kernel
-def _list_states(model: Any, states: Any) -> None:
+def _list_states(model: KernelModel, states: Any) -> None:
     for i in range(len(states)):
         model.write_state(states, i, model.state(i))

@@ -8,6 +8,7 @@ temperature so that N/ESS equals `target_inefficiency`, ends exactly at 1, and m
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,20 +21,20 @@ from airoas.belief.tempering.literal import anneal_literal
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES
 from airoas.belief.tempering.result import Annealed, sigmoid_temperatures
 from airoas.belief.tempering.system import System
-from airoas.belief.tempering.temper import DEPRIVED, LATE, PLAIN, Tempering, in_use, make_tempering, temper
-from airoas.compiler.interrupt import listen
+from airoas.belief.tempering.temper import DEPRIVED, LATE, PLAIN, in_use, make_tempering, temper
+from airoas.compiler.clock import now
+from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.gate import check_stream
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
+DEVICES = ("cpu", "cuda")
 _LONG = 5000  # particles times sweeps, from which on Ctrl-C is listened for; less is over at once
-_KINDS, _MOST_KEPT = 8, 20_000
-"""How many kinds of temperings of a model wait to be used again, and of how many particles: more take much memory, and little of
-the time that is spent on them to make."""
 
 
 def anneal(
@@ -51,8 +52,10 @@ def anneal(
     resample: bool = True,
     until: float = 1.0,
     scale: float | None = None,
+    seconds: float | None = None,
     literal_weights: str = "likelihood",
     literal_constant: float = 1.0,
+    device: str = "cpu",
 ) -> Annealed:
     """The belief after `action` and `observation`, from the belief before them.
 
@@ -67,12 +70,17 @@ def anneal(
     scale: a fixed standard deviation of the proposals in every continuous component (of the state for "walk", of the
         ancestor for "ancestors") and every recorded draw (there at most 1), instead of one that follows the particles. With a
         fixed schedule the evidence is then unbiased, for "ancestors" that of the smoothed belief.
+    seconds: wall-clock time after which it stops at the temperature it has come to, and weighs by the rest.
     literal_weights, literal_constant: choices that the printed algorithm leaves open; see `airoas.belief.tempering.literal`.
+    device: "cuda" does it on a GPU, where the belief then stays until it is looked at.
     """
-    _check_options(mode, target_inefficiency, schedule, moves, resample, until, scale)
+    _check_options(mode, target_inefficiency, schedule, moves, resample, until, scale, seconds)
     admit(_checked(model), belief)
     check_stream(rng)
+    check_device(device)
     if mode == "literal":
+        if device != "cpu":
+            raise OptionError("the printed algorithm runs on the CPU alone", "leave device out, or use mode='corrected'.")
         return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
     fixed = _temperatures(schedule, until)
@@ -83,33 +91,38 @@ def anneal(
         "resamples": resample,
         "fixed": fixed is not None,
         "plain_only": mode == "none",
+        "is_anytime": seconds is not None,
     }
     actions, observations = model.row("action", action), model.row("observation", observation)
-    waiting = _waiting(model)
+    waiting = _waiting(model, device)
     draws = waiting.draws(belief, actions) if name == "ancestors" else 0
     temperatures = np.empty(0) if fixed is None else fixed
     kind = len(belief), name, draws, temperatures.tobytes(), scale, *options.values()
-    work = waiting.take(kind) or make_tempering(model, len(belief), name, draws, temperatures, scale, **options)
+    work = waiting.take(kind) or waiting.make(len(belief), name, draws, temperatures, scale, options)
     try:
-        work.first.ancestors[:] = belief.states
-        work.first.log_weights[:] = belief.log_weights
+        waiting.load(work, belief)
         work.actions[:] = actions
         work.observations[:] = observations
+        if seconds is not None:
+            work.deadline = now() + seconds
         if len(belief) * moves > _LONG:
             listen()
-        status = int(temper(work, rng.bits(62)))
+        status = waiting.run(work, rng.bits(62))
+        if seconds is not None:
+            stop_if_interrupted()
         if status == LATE:  # there is no other deadline
             raise KeyboardInterrupt
         if status == BAD_LIKELIHOOD:
             problem = f"is nan or +inf for observation {observation!r}"
             raise ModelError(problem, "return a finite log density, or -inf.", where=location(model, "obs_logpdf"))
         if status == BAD_STATE:
-            raise _bad_state(model, work.first, action)
+            raise _bad_state(model, waiting.copied(work.first), action)
         if status == BAD_STEP:
             raise ModelError("is nan or +inf", "return a finite log density, or -inf.", where=location(model, "step_logpdf"))
         if status == DEPRIVED:
-            raise ParticleDeprivationError(belief, action, observation, _reason(model, in_use(work)))
-        return _plain_result(model, work) if status == PLAIN else _result(model, work)
+            raise ParticleDeprivationError(belief, action, observation, _reason(model, waiting.copied(in_use(work))))
+        result = waiting.belief(work.first if status == PLAIN else in_use(work))
+        return _plain_result(result, work) if status == PLAIN else _result(result, work)
     finally:
         waiting.give(kind, work)
 
@@ -118,20 +131,43 @@ class Waiting:
     """The temperings of a model in one mode that wait to be used again, in whatever thread: to make one takes longer than to temper
     100 particles."""
 
+    most_kinds, most_kept = 8, 200_000
+    """How many kinds of temperings wait, and of how many particles: more take much memory (some 100 bytes each for plain updates). To make
+    one anew takes longer than a plain update with it."""
+
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._temperings: dict[Any, list[Tempering]] = {}
+        self._temperings: dict[Any, list[Any]] = {}
 
-    def take(self, kind: tuple[Any, ...]) -> Tempering | None:
+    def make(self, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, options: dict[str, Any]) -> Any:
+        return make_tempering(self._model, n, move, draws, schedule, scale, **options)
+
+    def load(self, work: Any, belief: Particles) -> None:
+        """Put the belief before the action where a tempering begins."""
+        work.first.ancestors[:] = belief.states
+        work.first.log_weights[:] = belief.log_weights
+
+    def run(self, work: Any, seed: int) -> int:
+        return int(temper(work, seed))
+
+    def copied(self, system: Any) -> System:
+        """Particles to look at."""
+        result: System = system
+        return result
+
+    def belief(self, system: Any) -> Particles:
+        return Particles._own(system.states.copy(), system.log_weights.copy(), self._model)
+
+    def take(self, kind: tuple[Any, ...]) -> Any:
         """One that nobody else has."""
         try:
             return self._temperings[kind].pop()
         except (KeyError, IndexError):
             return None
 
-    def give(self, kind: tuple[Any, ...], work: Tempering) -> None:
-        if len(work.chosen) <= _MOST_KEPT:
-            if len(self._temperings) >= _KINDS and kind not in self._temperings:
+    def give(self, kind: tuple[Any, ...], work: Any) -> None:
+        if len(work.chosen) <= self.most_kept:
+            if len(self._temperings) >= self.most_kinds and kind not in self._temperings:
                 self._temperings.clear()
             self._temperings.setdefault(kind, []).append(work)
 
@@ -146,20 +182,31 @@ class Waiting:
         return int(self._count_draws(belief.states, belief.log_weights, actions, np.zeros((1, 1))))
 
 
-def _waiting(model: Any) -> Waiting:
+WAITING: dict[str, type[Waiting]] = {"cpu": Waiting}
+"""By device."""
+
+
+def check_device(device: str) -> None:
+    if device not in DEVICES:
+        raise OptionError(f"there is no device {device!r}", f"use {' or '.join(map(repr, DEVICES))}.")
+
+
+def _waiting(model: KernelModel, device: str = "cpu") -> Waiting:
     held: dict[str, Waiting] = model.__dict__.setdefault("_temperings", {})
-    mode = current_mode()
+    mode = current_mode() if device == "cpu" else device
     if mode not in held:
-        held[mode] = Waiting(model)
+        if device not in WAITING:
+            importlib.import_module("airoas.belief.device")  # it stands on this file, and enters what it has
+        held[mode] = WAITING[device](model)
     return held[mode]
 
 
-def draws_of(model: Any, belief: Particles, action: Any) -> int:
+def draws_of(model: KernelModel, belief: Particles, action: Any) -> int:
     """How many random draws a step takes, at most, over some particles."""
     return _waiting(model).draws(belief, model.row("action", action))
 
 
-def _reason(model: Any, system: System) -> str:
+def _reason(model: KernelModel, system: System) -> str:
     """Why no particle is left: see `ParticleDeprivationError`."""
     if not system.alive.any():
         return "over"
@@ -167,26 +214,25 @@ def _reason(model: Any, system: System) -> str:
     return "observation" if going_on else "ended"
 
 
-def _bad_state(model: Any, system: System, action: Any) -> ModelError:
+def _bad_state(model: KernelModel, system: System, action: Any) -> ModelError:
     """What to say of a step that led to a state which is not finite."""
     i = int(np.flatnonzero(system.alive & ~np.isfinite(system.states).all(axis=1))[0])
     problem = f"leads from state {model.from_row('state', system.ancestors[i])!r} by action {action!r} to one that is not finite"
     return ModelError(problem, "keep states finite.", where=location(model, "step"))
 
 
-def _plain_result(model: Any, work: Tempering) -> Annealed:
+def _plain_result(belief: Particles, work: Any) -> Annealed:
     """What came of a tempering that had nothing to do."""
-    system, ratio = work.first, work.before
-    belief = Particles._own(system.states.copy(), system.log_weights.copy(), model)
+    ratio = work.before
     return Annealed(belief, work.log_evidence, np.array([0.0, 1.0]), np.empty(0), (ratio, ratio), "", 1)
 
 
-def _result(model: Any, work: Tempering) -> Annealed:
+def _result(belief: Particles, work: Any) -> Annealed:
     """What came of a tempering."""
-    system, stages = in_use(work), work.stage
+    stages = work.stage
     betas = work.betas[: stages + 1].copy()
     return Annealed(
-        belief=Particles._own(system.states.copy(), system.log_weights.copy(), model),
+        belief=belief,
         log_evidence=work.log_evidence,
         betas=betas if betas[-1] == 1.0 else np.append(betas, 1.0),
         acceptance=work.acceptance[:stages].copy(),
@@ -196,7 +242,7 @@ def _result(model: Any, work: Tempering) -> Annealed:
     )
 
 
-def choose_move(model: Any, name: str) -> str:
+def choose_move(model: KernelModel, name: str) -> str:
     """The move behind a name, refused where the model lacks what it needs."""
     continuous = "float" in model.shapes.state.kinds
     needs = {"move": ("move",), "gibbs": ("successor",), "mutate": ("mutate", "step_logpdf"), "walk": ("step_logpdf",)}
@@ -219,7 +265,9 @@ def choose_move(model: Any, name: str) -> str:
     return name
 
 
-def _check_options(mode: str, target: float, schedule: Any, moves: int, resample: bool, until: float, scale: float | None) -> None:
+def _check_options(
+    mode: str, target: float, schedule: Any, moves: int, resample: bool, until: float, scale: float | None, seconds: float | None
+) -> None:
     if mode not in MODES:
         raise OptionError(f"there is no mode {mode!r}", f"use {', '.join(MODES)}.")
     if not target > 1.0:
@@ -235,6 +283,8 @@ def _check_options(mode: str, target: float, schedule: Any, moves: int, resample
         raise OptionError(problem, "use schedule='sigmoid' or temperatures of your own.")
     if scale is not None and not 0.0 < scale < math.inf:
         raise OptionError(f"scale is {scale}", "it is a standard deviation: above 0 and finite.")
+    if seconds is not None and not seconds > 0.0:
+        raise OptionError(f"seconds is {seconds}", "give seconds above 0, or None for no limit.")
 
 
 def _temperatures(schedule: str | Sequence[float], until: float) -> np.ndarray | None:

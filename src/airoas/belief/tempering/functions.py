@@ -13,10 +13,9 @@ import numpy as np
 
 from airoas.belief.tempering.noise_record import recorded
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.lanes import lanes
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import new_stream
-
-ACCEPTED, EVALUATED = 0, 1
-"""Indices into `counts`."""
 
 
 def is_no_density(log_value: float) -> bool:
@@ -34,7 +33,7 @@ def is_finite(rows: Any, i: int) -> bool:
 
 @kernel
 def replay(
-    model: Any,
+    model: KernelModel,
     ancestors: Any,
     alive: Any,
     records: Any,
@@ -52,7 +51,7 @@ def replay(
     o = model.read_observation(observations, 0)
     own = new_stream()
     bad = 0
-    for i in range(len(ancestors)):
+    for i in lanes(len(ancestors)):
         log_likelihoods[i] = -math.inf
         if alive[i]:
             before = model.read_state(ancestors, i)
@@ -70,7 +69,7 @@ def replay(
 
 
 @kernel
-def count_draws(model: Any, states: Any, log_weights: Any, actions: Any, records: Any) -> int:
+def count_draws(model: KernelModel, states: Any, log_weights: Any, actions: Any, records: Any) -> int:
     """How many random draws a step takes, at most, over 64 of the states or more. records [1, 1]: room."""
     a = model.read_action(actions, 0)
     own = new_stream()
@@ -87,7 +86,7 @@ def count_draws(model: Any, states: Any, log_weights: Any, actions: Any, records
 
 @kernel
 def own_move(
-    model: Any,
+    model: KernelModel,
     ancestors: Any,
     states: Any,
     log_likelihoods: Any,
@@ -95,32 +94,32 @@ def own_move(
     observations: Any,
     beta: float,
     seed: int,
-    counts: Any,
-) -> int:
-    """A sweep of the model's own `move`, over the particles of positive likelihood."""
+) -> tuple[int, int, int]:
+    """A sweep of the model's own `move`, over the particles of positive likelihood; how many values were no density, how many
+    particles moved, and how many likelihoods were evaluated."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     own = new_stream()
-    bad = 0
-    for i in range(len(states)):
+    bad = moved = evaluated = 0
+    for i in lanes(len(states)):
+        evaluated += 1
         if log_likelihoods[i] == -math.inf:
             continue
         own.reseed(seed, 0, i)
         before = model.read_state(states, i)
         s = model.move(before, model.read_state(ancestors, i), o, a, beta, own)
         if s != before:
-            counts[ACCEPTED] += 1
+            moved += 1
             model.write_state(states, i, s)
             value = -math.inf if model.is_terminal(s) else model.obs_logpdf(o, s, a)
             bad += is_no_density(value)
             log_likelihoods[i] = -math.inf if is_no_density(value) else value
-    counts[EVALUATED] += len(states)
-    return bad
+    return bad, moved, evaluated
 
 
 @kernel
 def gibbs(
-    model: Any,
+    model: KernelModel,
     ancestors: Any,
     states: Any,
     log_likelihoods: Any,
@@ -128,14 +127,13 @@ def gibbs(
     observations: Any,
     beta: float,
     seed: int,
-    counts: Any,
-) -> int:
-    """A sweep of draws among the successors of each ancestor, in proportion to p L^beta."""
+) -> tuple[int, int, int]:
+    """A sweep of draws among the successors of each ancestor, in proportion to p L^beta; the same counts."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     own = new_stream()
-    bad = 0
-    for i in range(len(states)):
+    bad = moved = evaluated = 0
+    for i in lanes(len(states)):
         if log_likelihoods[i] == -math.inf:
             continue
         own.reseed(seed, 0, i)
@@ -158,22 +156,24 @@ def gibbs(
                     chosen, likelihood = s, value
             left -= p
             k += 1
-        counts[EVALUATED] += k
+        evaluated += k
         if chosen != before:
-            counts[ACCEPTED] += 1
+            moved += 1
             model.write_state(states, i, chosen)
             log_likelihoods[i] = likelihood
-    return bad
+    return bad, moved, evaluated
 
 
 @kernel
-def mutate(model: Any, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any) -> None:
+def mutate(
+    model: KernelModel, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
+) -> None:
     """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s); -inf where the episode would
     have ended."""
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     own = new_stream()
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         ratios[i] = -math.inf
         if log_likelihoods[i] > -math.inf:
             own.reseed(seed, 0, i)
@@ -186,7 +186,7 @@ def mutate(model: Any, states: Any, log_likelihoods: Any, actions: Any, observat
 
 @kernel
 def weigh_transitions(
-    model: Any,
+    model: KernelModel,
     ancestors: Any,
     states: Any,
     proposed: Any,
@@ -202,7 +202,7 @@ def weigh_transitions(
     a = model.read_action(actions, 0)
     o = model.read_observation(observations, 0)
     bad = bad_steps = 0
-    for i in range(len(old)):
+    for i in lanes(len(old)):
         if ratios[i] == -math.inf:
             continue
         parent, s2 = model.read_state(ancestors, i), model.read_state(proposed, i)
@@ -235,9 +235,9 @@ def _no_replay(
 
 @kernel
 def _no_sweep(
-    owner: Any, ancestors: Any, states: Any, out: Any, actions: Any, observations: Any, beta: float, seed: int, counts: Any
-) -> int:
-    return 0
+    owner: Any, ancestors: Any, states: Any, out: Any, actions: Any, observations: Any, beta: float, seed: int
+) -> tuple[int, int, int]:
+    return 0, 0, 0
 
 
 @kernel
@@ -261,12 +261,12 @@ def _no_transitions(
     return 0, 0
 
 
-def bind_functions(model: Any, move: str) -> dict[str, Bound]:
+def bind_functions(model: KernelModel, move: str) -> dict[str, Bound]:
     """The functions that a move asks of a model, by their names in `Tempering`."""
-    rows, reals, flags, counts = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_), np.zeros(2, np.int64)
+    rows, reals, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
     takes = {
         "replay": (rows, flags, rows, rows, rows, 0, rows, reals),
-        "sweep": (rows, rows, reals, rows, rows, 0.0, 0, counts),
+        "sweep": (rows, rows, reals, rows, rows, 0.0, 0),
         "mutate": (rows, reals, rows, rows, 0, rows, reals),
         "weigh_transitions": (rows, rows, rows, rows, rows, 0.0, reals, reals, reals),
     }

@@ -23,13 +23,14 @@ from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import Rng, hash_key, new_stream
 
 WEIGHTS = ("likelihood", "kept", "one")
 
 
 def anneal_literal(
-    model: Any, belief: Particles, action: Any, observation: Any, rng: Rng, target: float, weights: str, constant: float
+    model: KernelModel, belief: Particles, action: Any, observation: Any, rng: Rng, target: float, weights: str, constant: float
 ) -> Annealed:
     """The printed algorithm.
 
@@ -118,7 +119,7 @@ class Normal(Record):
     constant: float
 
 
-def proposes(model: Any, constant: float) -> bool:
+def proposes(model: KernelModel, constant: float) -> bool:
     """Whether the model's own `mutate_literal` makes the proposals; refused where there is no way to make any."""
     own = bool(model.has("mutate_literal")) and constant == 1.0
     floats = sum(kind == "float" for kind in model.shapes.state.kinds)
@@ -128,7 +129,7 @@ def proposes(model: Any, constant: float) -> bool:
     return own
 
 
-def make_printed(model: Any, n: int, target: float, weights: str = "likelihood", constant: float = 1.0) -> Printed:
+def make_printed(model: KernelModel, n: int, target: float, weights: str = "likelihood", constant: float = 1.0) -> Printed:
     """Arrays for annealing n particles at a time."""
     width = model.shapes.state.size
     rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
@@ -186,7 +187,7 @@ def _no_likelihoods(owner: Any, states: Any, alive: Any, observations: Any, acti
 
 
 @kernel
-def _propose_own(model: Any, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
+def _propose_own(model: KernelModel, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
     """The model's `mutate_literal`."""
     a, o = model.read_action(actions, 0), model.read_observation(observations, 0)
     own = new_stream()

@@ -8,11 +8,13 @@ p(noise) times L^beta, on ancestors and noise records; else see `functions`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from airoas.belief.tempering.functions import ACCEPTED, is_finite
+from airoas.belief.tempering.functions import is_finite
 from airoas.belief.tempering.noise_record import INTEGER, NORMAL, UNIFORM
-from airoas.belief.tempering.system import Proposals, System, add_normals, copy_particle, is_within, kernel_log_density
+from airoas.belief.tempering.smoothing import is_within, kernel_log_density
+from airoas.belief.tempering.system import Proposals, System, add_normals, copy_particle
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.rng import hash_key, new_stream
@@ -25,20 +27,33 @@ OWN, GIBBS, MUTATE, ANCESTORS, WALK, RESIMULATE = range(6)
 OK, BAD_LIKELIHOOD, BAD_STEP, BAD_STATE = range(4)
 
 
+class Swept(NamedTuple):
+    """Counts of one sweep."""
+
+    bad: int
+    """Likelihoods that are no density."""
+    bad_steps: int
+    """Densities of the transition that are none."""
+    accepted: int
+    noise_accepted: int
+    evaluated: int
+    """Likelihoods."""
+
+
 @noinline
-def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
-    """One sweep of the move that was chosen; accepted proposals are counted in work.accepted and work.noise_accepted."""
+def sweep(work: Any, system: System, idle: System, beta: float, seed: int) -> Swept:
+    """One sweep of the move that was chosen."""
     if work.move <= GIBBS:
-        work.counts[0] = work.counts[1] = 0
-        bad = work.sweep(system.ancestors, system.states, system.log_likelihoods, work.actions, work.observations, beta, seed, work.counts)
-        work.accepted += work.counts[ACCEPTED]
-        work.evaluated += work.counts[1]
-        return OK if bad == 0 else BAD_LIKELIHOOD
+        rows = system.ancestors, system.states, system.log_likelihoods
+        bad, moved, evaluated = work.sweep(*rows, work.actions, work.observations, beta, seed)
+        return Swept(bad, 0, moved, 0, evaluated)
     if work.move == ANCESTORS:
-        return int(move_ancestors(work, system, idle, beta, seed))
-    if work.move == RESIMULATE:
-        return int(resimulate(work, system, idle, beta, seed))
-    return int(move_states(work, system, idle, beta, seed))
+        swept: Swept = move_ancestors(work, system, idle, beta, seed)
+    elif work.move == RESIMULATE:
+        swept = resimulate(work, system, idle, beta, seed)
+    else:
+        swept = move_states(work, system, idle, beta, seed)
+    return swept
 
 
 @noinline
@@ -48,23 +63,23 @@ def accept(system: System, idle: System, whole: bool, seed: int) -> int:
     whole: ancestors and records were proposed too, not only states.
     """
     ratios, probabilities = idle.log_weights, idle.weights
-    for i in range(len(ratios)):
+    for i in lanes(len(ratios)):
         probabilities[i] = exp(ratios[i] if ratios[i] < 0.0 else (0.0 if ratios[i] >= 0.0 else -math.inf))
     draws, own = ratios, new_stream()  # the ratios have served
     own.reseed(seed, 1, 0)
-    for i in range(len(draws)):  # particle i has number i of the stream, whoever comes first
-        draws[i] = own.uniform()
+    for i in lanes(len(draws)):  # particle i has number i of the stream, whoever comes first
+        draws[i] = own.uniform_at(i)
     accepted = 0
-    for i in range(len(draws)):
+    for i in lanes(len(draws)):
         accepted += int(draws[i] < probabilities[i])
     if whole:
-        for i in range(len(draws)):
+        for i in lanes(len(draws)):
             if draws[i] < probabilities[i]:
                 copy_particle(system, i, idle, i)
         return accepted
     _choose_new(system.log_likelihoods, idle.log_likelihoods, draws, probabilities)
     states, proposed = system.states, idle.states
-    for i in range(len(draws)):
+    for i in lanes(len(draws)):
         for k in range(states.shape[1]):
             stay, go = states[i, k], proposed[i, k]
             states[i, k] = go if draws[i] < probabilities[i] else stay
@@ -73,25 +88,25 @@ def accept(system: System, idle: System, whole: bool, seed: int) -> int:
 
 def _choose_new(old: Any, new: Any, draws: Any, probabilities: Any) -> None:
     """Choices instead of branches, which nobody could predict."""
-    for i in range(len(old)):
+    for i in lanes(len(old)):
         stay, go = old[i], new[i]
         old[i] = go if draws[i] < probabilities[i] else stay
 
 
 @noinline
-def move_states(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+def move_states(work: Any, system: System, idle: System, beta: float, seed: int) -> Swept:
     """The model's `mutate`, or a random walk of the state with its ancestor fixed, by the transition's density."""
     if work.move == MUTATE:
         where = work.actions, work.observations
         work.mutate(system.states, system.log_likelihoods, *where, seed, idle.states, idle.log_weights)
     else:
         proposals, own = work.proposals, new_stream()
-        for i in range(len(idle.log_weights)):
+        for i in lanes(len(idle.log_weights)):
             for k in range(system.states.shape[1]):
                 idle.states[i, k] = system.states[i, k]
             idle.log_weights[i] = 0.0 if system.log_likelihoods[i] > -math.inf else -math.inf
             own.reseed(seed, 0, i)
-            add_normals(idle.states, i, proposals, proposals.walk, proposals.walk_scale, own)
+            add_normals(idle.states, i, proposals, proposals.walks, 0, proposals.walk_scale, own)
     bad, bad_steps = work.weigh_transitions(
         system.ancestors,
         system.states,
@@ -103,31 +118,27 @@ def move_states(work: Any, system: System, idle: System, beta: float, seed: int)
         idle.log_likelihoods,
         idle.log_weights,
     )
-    work.accepted += accept(system, idle, False, seed)
-    work.evaluated += len(idle.log_weights)
-    return BAD_LIKELIHOOD if bad > 0 else BAD_STEP if bad_steps > 0 else OK
+    return Swept(bad, bad_steps, accept(system, idle, False, seed), 0, count_lanes(len(idle.log_weights)))
 
 
 @noinline
-def resimulate(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+def resimulate(work: Any, system: System, idle: System, beta: float, seed: int) -> Swept:
     """A fresh simulated step from the same ancestor: needs nothing but the simulator."""
     n = len(idle.log_weights)
     rewards, numbers = idle.weights, work.numbers
     work.step(system.ancestors, system.alive, work.actions, seed, numbers, idle.states, rewards, idle.alive)
     work.log_likelihoods(idle.states, idle.alive, work.observations, work.actions, work.row)
     bad = 0
-    for i in range(n):
+    for i in lanes(n):
         value = work.row[0, i]
         bad += int(not value < math.inf)
         idle.log_likelihoods[i] = value
         idle.log_weights[i] = beta * (value - system.log_likelihoods[i]) if system.log_likelihoods[i] > -math.inf else -math.inf
-    work.accepted += accept(system, idle, False, seed)
-    work.evaluated += n
-    return OK if bad == 0 else BAD_LIKELIHOOD
+    return Swept(bad, 0, accept(system, idle, False, seed), 0, count_lanes(n))
 
 
 @noinline
-def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: int) -> Swept:
     """A walk of the ancestor with its noise replayed, then a step of the noise with the ancestor kept.
 
     Needs the simulator and `obs_logpdf` only, and moves deterministic dynamics too. With the record read as endless, the
@@ -136,45 +147,54 @@ def move_ancestors(work: Any, system: System, idle: System, beta: float, seed: i
     """
     proposals, own = work.proposals, new_stream()
     n = len(idle.log_weights)
+    bad = accepted = noise_accepted = evaluated = 0
     if proposals.n_axes > 0:
-        for i in range(n):
+        for i in lanes(n):
             copy_particle(idle, i, system, i)
             own.reseed(seed, 2, i)
-            add_normals(idle.ancestors, i, proposals, proposals.walk, proposals.walk_scale, own)
-            gain = kernel_log_density(idle, i, proposals) - kernel_log_density(system, i, proposals)
-            idle.log_weights[i] = gain if is_within(idle.ancestors, i, proposals) else -math.inf
-        if not replay_proposals(work, system, idle, beta, hash_key(seed, 3, 0)):
-            return BAD_LIKELIHOOD
-        work.accepted += accept(system, idle, True, seed)
+            c = system.labels[i]
+            add_normals(idle.ancestors, i, proposals, proposals.walks, c, proposals.walk_scale, own)
+            gain = kernel_log_density(idle, i, proposals, c) - kernel_log_density(system, i, proposals, c)
+            idle.log_weights[i] = gain if is_within(idle.ancestors, i, proposals, c) else -math.inf
+        bad += replay_proposals(work, system, idle, beta, hash_key(seed, 3, 0))
+        accepted += accept(system, idle, True, seed)
+        evaluated += count_lanes(n)
     if len(proposals.noise) > 0:
-        for i in range(n):
+        for i in lanes(n):
             copy_particle(idle, i, system, i)
             own.reseed(seed, 4, i)
             step_noise(idle.records, i, proposals, own)
             idle.log_weights[i] = 0.0
-        if not replay_proposals(work, system, idle, beta, hash_key(seed, 5, 0)):
-            return BAD_LIKELIHOOD
-        work.noise_accepted += accept(system, idle, True, hash_key(seed, 6, 0))
-    return OK
+        bad += replay_proposals(work, system, idle, beta, hash_key(seed, 5, 0))
+        noise_accepted += accept(system, idle, True, hash_key(seed, 6, 0))
+        evaluated += count_lanes(n)
+    return Swept(bad, 0, accepted, noise_accepted, evaluated)
 
 
-def replay_proposals(work: Any, system: System, idle: System, beta: float, seed: int) -> bool:
-    """Run the simulator on proposed ancestors and records and add the gain in likelihood to their log ratios; whether all were
-    densities. A proposal from which a step overflows is not accepted."""
-    for i in range(len(idle.log_weights)):
+def count_lanes(n: int) -> int:
+    """How many of n turns the thread at hand takes."""
+    count = 0
+    for _ in lanes(n):
+        count += 1
+    return count
+
+
+def replay_proposals(work: Any, system: System, idle: System, beta: float, seed: int) -> int:
+    """Run the simulator on proposed ancestors and records and add the gain in likelihood to their log ratios; how many were
+    no densities. A proposal from which a step overflows is not accepted."""
+    for i in lanes(len(idle.log_weights)):
         idle.alive[i] = idle.log_weights[i] > -math.inf and system.log_likelihoods[i] > -math.inf
     bad = work.replay(
         *(idle.ancestors, idle.alive, idle.records, work.actions, work.observations),
         *(seed, idle.states, idle.log_likelihoods),
     )
-    for i in range(len(idle.log_weights)):
+    for i in lanes(len(idle.log_weights)):
         if idle.alive[i] and is_finite(idle.states, i):
             idle.log_weights[i] += beta * (idle.log_likelihoods[i] - system.log_likelihoods[i])
         else:
             idle.log_weights[i] = -math.inf
             idle.alive[i] = system.alive[i]
-    work.evaluated += len(idle.log_weights)
-    return bool(bad == 0)
+    return int(bad)
 
 
 def step_noise(records: Any, i: int, proposals: Proposals, rng: Any) -> None:

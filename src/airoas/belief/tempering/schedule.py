@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 
@@ -23,23 +24,34 @@ def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: A
 
     The maximum is -inf where all are dead.
     """
+    peak = peak_of(log_weights, log_likelihoods, increment)
+    total, squares = weigh_at(log_weights, log_likelihoods, increment, peak, weights)
+    return peak, total, squares
+
+
+def peak_of(log_weights: Any, log_likelihoods: Any, increment: float) -> float:
     step = float(increment)  # interpreted, a numpy number would warn of 0 * inf
     peak = -math.inf
-    for i in range(len(log_weights)):
+    for i in lanes(len(log_weights)):
         x = log_weights[i] + step * float(log_likelihoods[i])
         peak = x if x > peak else peak  # nan, from 0 * -inf, is dead too
+    return peak
+
+
+def weigh_at(log_weights: Any, log_likelihoods: Any, increment: float, peak: float, weights: Any) -> tuple[float, float]:
+    step = float(increment)
     total = 0.0
     squares = 0.0
     if peak == -math.inf:
-        for i in range(len(log_weights)):
+        for i in lanes(len(log_weights)):
             weights[i] = 0.0
-        return peak, total, squares
-    for i in range(len(log_weights)):  # apart from the sums, so that it becomes vector code
+        return total, squares
+    for i in lanes(len(log_weights)):  # apart from the sums, so that it becomes vector code
         weights[i] = exp(log_weights[i] + step * float(log_likelihoods[i]) - peak)
-    for i in range(len(log_weights)):
+    for i in lanes(len(log_weights)):
         total += weights[i]
         squares += weights[i] * weights[i]
-    return peak, total, squares
+    return total, squares
 
 
 def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> float:
@@ -97,7 +109,7 @@ def solve_increment(
 def take_step(log_weights: Any, log_likelihoods: Any, increment: float, log_sum: float, weights: Any, total: float) -> None:
     """Take the step that `reweigh` tried: log w + increment log L less the log of their sum; `weights` over their total."""
     step = float(increment)
-    for i in range(len(log_weights)):
+    for i in lanes(len(log_weights)):
         x = log_weights[i] + step * float(log_likelihoods[i])
         log_weights[i] = x - log_sum if x > -math.inf else -math.inf
         weights[i] = weights[i] / total

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from airoas.belief.tempering.clusters import Clusters
 from airoas.compiler.kernels import Record
+from airoas.compiler.lanes import lane, lanes
 from airoas.compiler.specialise import noinline
-from airoas.rng import new_stream
-
-_EDGE = 5  # particles from whose distances the end of a belief is estimated
-_TRIES = 100  # draws of a kernel until one lies within the belief's box
 
 
 class System(Record):
@@ -24,6 +22,8 @@ class System(Record):
     """[N, .] the draws that led from ancestor to state; see `noise_record`."""
     states: Any
     """[N, n] the state after the action."""
+    labels: Any
+    """[N] the cluster that the ancestor came from, in the system in use; 0 for moves that need none."""
     alive: Any
     """[N] whether the particle had weight before the action."""
     log_weights: Any
@@ -42,25 +42,32 @@ class Proposals(Record):
     axes: Any
     """[c] those of them that are walked on, chosen once; only the first `n_axes` entries count."""
     n_axes: int
-    kernel: Any
-    """[c, c] Cholesky factor of the smoothing kernel's covariance (lower triangle), over the axes."""
-    box: Any
-    """[2, c] how low and how high the smoothed belief reaches, over the axes."""
-    walk: Any
-    """[c, c] Cholesky factor of the walk's covariance, over the axes."""
+    clusters: Clusters
+    kernels: Any
+    """[clusters, c, c] Cholesky factors of the smoothing kernels' covariances (lower triangle), over the axes."""
+    shrinks: Any
+    """[clusters] a, where centres are a s + (1 - a) mean."""
+    boxes: Any
+    """[clusters, 2, c] how low and how high each of the smoothed belief reaches, over the axes."""
+    walks: Any
+    """[clusters, c, c] Cholesky factors of the walk's covariances, over the axes."""
     noise: Any
     """[draws] how far a step on each recorded draw goes."""
     walk_scale: float
     noise_scale: float
-    """Multipliers of `walk` and of `noise`, adapted to the share accepted."""
-    mean: Any
-    """[c] over the axes, of what was fitted last."""
+    """Multipliers of `walks` and of `noise`, adapted to the share accepted."""
+    masses: Any
+    """[clusters] weight of each, of what was fitted last."""
+    means: Any
+    """[clusters, c] over the axes."""
+    spreads: Any
+    """[clusters, c, c] covariances (lower triangle), over the axes."""
     z: Any
-    """[c] room."""
+    """[threads, c] room."""
 
 
 def copy_particle(target: System, j: int, source: System, i: int) -> None:
-    """Particle i of one system into row j of another; not its weights."""
+    """Particle i of one system into row j of another; not its weights, nor its cluster, which no move changes."""
     for k in range(source.states.shape[1]):
         target.ancestors[j, k] = source.ancestors[i, k]
         target.states[j, k] = source.states[i, k]
@@ -73,15 +80,15 @@ def copy_particle(target: System, j: int, source: System, i: int) -> None:
     target.log_likelihoods[j] = source.log_likelihoods[i]
 
 
-def add_normals(rows: Any, i: int, proposals: Proposals, factor: Any, scale: float, rng: Any) -> None:
-    """Add scale * factor z to the axes of row i, z standard normal."""
-    z = proposals.z
+def add_normals(rows: Any, i: int, proposals: Proposals, factors: Any, c: int, scale: float, rng: Any) -> None:
+    """Add scale * factor z to the axes of row i, z standard normal; the factor is that of cluster c."""
+    z, axes, factor = proposals.z[lane()], proposals.axes, factors[c]
     for k in range(proposals.n_axes):
         z[k] = rng.normal()
         total = 0.0
         for j in range(k + 1):
             total += factor[k, j] * z[j]
-        rows[i, proposals.axes[k]] += scale * total
+        rows[i, axes[k]] += scale * total
 
 
 @noinline
@@ -97,13 +104,22 @@ def choose_axes(rows: Any, weights: Any, proposals: Proposals) -> None:
 
 def _moments(rows: Any, weights: Any, axis: int) -> tuple[float, float]:
     """Mean and variance of a column, by weights that sum to 1."""
+    average = mean_of(rows, weights, axis)
+    return average, covariance_of(rows, weights, axis, average, axis, average)
+
+
+def mean_of(rows: Any, weights: Any, axis: int) -> float:
     average = 0.0
-    for i in range(len(rows)):
+    for i in lanes(len(rows)):
         average += weights[i] * rows[i, axis]
-    variance = 0.0
-    for i in range(len(rows)):
-        variance += weights[i] * (rows[i, axis] - average) * (rows[i, axis] - average)
-    return average, variance
+    return average
+
+
+def covariance_of(rows: Any, weights: Any, one: int, mean_one: float, other: int, mean_other: float) -> float:
+    total = 0.0
+    for i in lanes(len(rows)):
+        total += weights[i] * (rows[i, one] - mean_one) * (rows[i, other] - mean_other)
+    return total
 
 
 def _is_spread(average: float, variance: float) -> bool:
@@ -111,133 +127,105 @@ def _is_spread(average: float, variance: float) -> bool:
 
 
 @noinline
-def fit_covariance(rows: Any, weights: Any, proposals: Proposals, factor: Any, size: float) -> None:
-    """`factor` becomes `size` times the Cholesky factor of the weighted covariance over the axes; the means stay in `mean`.
+def fit_covariances(rows: Any, weights: Any, labels: Any, proposals: Proposals, factors: Any, size: float) -> None:
+    """Each cluster's factor becomes `size` times the Cholesky factor of its weighted covariance over the axes; the means stay in `means`.
 
-    Where the particles have become copies of one on some axis the factor stays as it was: a walk of no length would never part
+    Where its particles have become copies of one on some axis the factor stays as it was: a walk of no length would never part
     them.
     """
-    mean, d = proposals.mean, proposals.n_axes
-    for k in range(d):
-        mean[k], variance = _moments(rows, weights, proposals.axes[k])
-        if not _is_spread(mean[k], variance):
-            return
+    means, spreads, d = proposals.means, proposals.spreads, proposals.n_axes
+    if proposals.clusters.count == 1:
+        fill_moments(rows, weights, proposals)
+    else:
+        fill_all_moments(rows, weights, labels, proposals)
+    for c in range(proposals.clusters.count):
+        is_spread = proposals.masses[c] > 0.0
+        for k in range(d):
+            is_spread = is_spread and _is_spread(means[c, k], spreads[c, k, k])
+        if is_spread:
+            factorise(spreads, factors, c, d, size)
+
+
+def factorise(spreads: Any, factors: Any, c: int, d: int, size: float) -> None:
+    """`size` times the Cholesky factor of a cluster's covariance."""
     for k in range(d):
         for j in range(k + 1):
-            total = 0.0
-            for i in range(len(rows)):
-                total += weights[i] * (rows[i, proposals.axes[k]] - mean[k]) * (rows[i, proposals.axes[j]] - mean[j])
-            factor[k, j] = total
+            factors[c, k, j] = spreads[c, k, j]
     for k in range(d):
-        least = 1e-12 * factor[k, k]  # components that hang together exactly keep a sliver of their own
+        least = 1e-12 * factors[c, k, k]  # components that hang together exactly keep a sliver of their own
         for j in range(k + 1):
-            total = factor[k, j]
+            total = factors[c, k, j]
             for m in range(j):
-                total -= factor[k, m] * factor[j, m]
-            factor[k, j] = math.sqrt(max(total, least)) if j == k else total / factor[j, j]
+                total -= factors[c, k, m] * factors[c, j, m]
+            factors[c, k, j] = math.sqrt(max(total, least)) if j == k else total / factors[c, j, j]
     for k in range(d):
         for j in range(k + 1):
-            factor[k, j] *= size
+            factors[c, k, j] *= size
+
+
+def fill_moments(rows: Any, weights: Any, proposals: Proposals) -> None:
+    """Mass, mean and covariances over the axes of one cluster, by weights that sum to 1."""
+    means, spreads, axes, d = proposals.means, proposals.spreads, proposals.axes, proposals.n_axes
+    proposals.masses[0] = 1.0
+    for k in range(d):
+        means[0, k] = mean_of(rows, weights, axes[k])
+    for k in range(d):
+        for j in range(k + 1):
+            spreads[0, k, j] = covariance_of(rows, weights, axes[k], means[0, k], axes[j], means[0, j])
+
+
+@noinline
+def fill_all_moments(rows: Any, weights: Any, labels: Any, proposals: Proposals) -> None:
+    """The same of several."""
+    masses, means, spreads = proposals.masses, proposals.means, proposals.spreads
+    n, axes, d, count = len(rows), proposals.axes, proposals.n_axes, proposals.clusters.count
+    for c in range(count):
+        masses[c] = 0.0
+        for k in range(d):
+            means[c, k] = 0.0
+            for j in range(k + 1):
+                spreads[c, k, j] = 0.0
+    for i in range(n):
+        masses[labels[i]] += weights[i]
+    for k in range(d):
+        for i in range(n):
+            means[labels[i], k] += weights[i] * rows[i, axes[k]]
+        for c in range(count):
+            means[c, k] /= masses[c] if masses[c] > 0.0 else 1.0
+    for k in range(d):
+        for j in range(k + 1):
+            for i in range(n):
+                c = labels[i]
+                spreads[c, k, j] += weights[i] * (rows[i, axes[k]] - means[c, k]) * (rows[i, axes[j]] - means[c, j])
+            for c in range(count):
+                spreads[c, k, j] /= masses[c] if masses[c] > 0.0 else 1.0
 
 
 @noinline
 def fit_noise(records: Any, proposals: Proposals, size: float) -> None:
     """Steps on the noise become `size` times the spread of each draw over the particles that took it."""
     for draw in range(len(proposals.noise)):
-        count = 0
-        total = squares = 0.0
-        for i in range(len(records)):
-            if records[i, 0] > draw:
-                count += 1
-                total += records[i, 2 + 2 * draw]
+        count, total = sum_of_draw(records, draw)
         average = total / max(1, count)
-        for i in range(len(records)):
-            if records[i, 0] > draw:
-                x = records[i, 2 + 2 * draw] - average
-                squares += x * x
+        squares = squares_of_draw(records, draw, average)
         if count > 0 and _is_spread(average, squares / count):
             proposals.noise[draw] = size * math.sqrt(squares / count)
 
 
-@noinline
-def smooth(system: System, proposals: Proposals, seed: int) -> None:
-    """Spread the previous belief by a shrunk normal kernel over the axes (Liu and West, 2001).
+def sum_of_draw(records: Any, draw: int) -> tuple[int, float]:
+    """How many took that draw, and what theirs add up to."""
+    count, total = 0, 0.0
+    for i in lanes(len(records)):
+        if records[i, 0] > draw:
+            count += 1
+            total += records[i, 2 + 2 * draw]
+    return count, total
 
-    Mean and covariance stay what they were; centres are c = a s + (1 - a) mean with a = sqrt(1 - h^2), the kernel's
-    covariance is h^2 times the belief's. Components that are whole numbers stay as they are. Each kernel is cut off at the
-    belief's box, so that what cannot be, as a place outside the map, does not become possible.
-    """
-    n, d = len(system.ancestors), proposals.n_axes
+
+def squares_of_draw(records: Any, draw: int, average: float) -> float:
     squares = 0.0
-    for i in range(n):
-        squares += system.weights[i] * system.weights[i]
-    width = min(1.0, math.pow(4.0 / (d + 2.0), 1.0 / (d + 4.0)) * math.pow(squares, 1.0 / (d + 4.0)))
-    fit_covariance(system.ancestors, system.weights, proposals, proposals.kernel, width)
-    for k in range(d):
-        for side in range(2):
-            proposals.box[side, k] = _end(system.ancestors, system.weights, proposals.axes[k], 2.0 * side - 1.0)
-    shrink = math.sqrt(max(0.0, 1.0 - width * width))
-    for i in range(n):
-        for k in range(system.centres.shape[1]):
-            system.centres[i, k] = system.ancestors[i, k]
-    for k in range(d):
-        axis = proposals.axes[k]
-        for i in range(n):
-            system.centres[i, axis] = shrink * system.ancestors[i, axis] + (1.0 - shrink) * proposals.mean[k]
-            system.ancestors[i, axis] = system.centres[i, axis]
-    own = new_stream()
-    for i in range(n):
-        if system.weights[i] > 0.0:
-            own.reseed(seed, 0, i)
-            _draw_within(system, i, proposals, own)
-
-
-def _draw_within(system: System, i: int, proposals: Proposals, rng: Any) -> None:
-    """Draw ancestor i from its kernel, cut off at the box; its centre where that does not succeed."""
-    for _ in range(_TRIES):
-        add_normals(system.ancestors, i, proposals, proposals.kernel, 1.0, rng)
-        if is_within(system.ancestors, i, proposals):
-            return
-        for k in range(proposals.n_axes):
-            system.ancestors[i, proposals.axes[k]] = system.centres[i, proposals.axes[k]]
-
-
-def is_within(rows: Any, i: int, proposals: Proposals) -> bool:
-    """Whether row i lies within the belief's box."""
-    inside = True
-    for k in range(proposals.n_axes):
-        x = rows[i, proposals.axes[k]]
-        inside = inside and proposals.box[0, k] <= x <= proposals.box[1, k]
-    return inside
-
-
-def _end(rows: Any, weights: Any, axis: int, sign: float) -> float:
-    """Where a belief ends: as far beyond its outermost particle as that lies beyond the fifth that differs.
-
-    At a wall particles are dense and the distance is next to nothing; in a tail it is as long as the tail.
-    """
-    outermost = reached = math.inf
-    for rank in range(_EDGE):
-        nearest = -math.inf
-        for i in range(len(rows)):
-            x = sign * rows[i, axis]
-            if weights[i] > 0.0 and nearest < x < reached:
-                nearest = x
-        if nearest > -math.inf:
-            reached = nearest
-        if rank == 0:
-            outermost = reached
-    return sign * (2.0 * outermost - reached)
-
-
-def kernel_log_density(system: System, i: int, proposals: Proposals) -> float:
-    """-1/2 (s - c)' (K K')^-1 (s - c) of ancestor i under its smoothing kernel."""
-    y = proposals.z
-    total = 0.0
-    for k in range(proposals.n_axes):
-        x = system.ancestors[i, proposals.axes[k]] - system.centres[i, proposals.axes[k]]
-        for j in range(k):
-            x -= proposals.kernel[k, j] * y[j]
-        y[k] = x / proposals.kernel[k, k]
-        total += y[k] * y[k]
-    return -0.5 * total
+    for i in lanes(len(records)):
+        if records[i, 0] > draw:
+            x = records[i, 2 + 2 * draw] - average
+            squares += x * x
+    return squares

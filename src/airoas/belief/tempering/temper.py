@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import SYSTEMATIC, choose
+from airoas.belief.tempering.clusters import find_clusters, make_clusters, most_clusters
 from airoas.belief.tempering.functions import bind_functions, is_finite, is_no_density
-from airoas.belief.tempering.moves import ANCESTORS, BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES, OK, sweep
+from airoas.belief.tempering.moves import ANCESTORS, BAD_LIKELIHOOD, BAD_STATE, BAD_STEP, MOVES, OK, Swept, sweep
 from airoas.belief.tempering.noise_record import size
 from airoas.belief.tempering.schedule import reweigh, solve_increment, take_step
-from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariance, fit_noise, smooth
+from airoas.belief.tempering.smoothing import smooth
+from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariances, fit_noise
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
-from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import hash_key, new_stream
 
 # how it ended, besides the failures of a move
@@ -57,8 +60,6 @@ class Tempering(Record):
     """[1, N] room for likelihoods."""
     rewards: Any
     """[N] room."""
-    counts: Any
-    """[2] room."""
     no_actions: Any
     """[0] for `inspect`, which need not look at actions."""
     schedule: Any
@@ -85,6 +86,8 @@ class Tempering(Record):
     frozen: bool
     """Whether the proposals stay as wide as they are."""
     plain_only: bool
+    is_anytime: bool
+    """Whether it weighs by the rest where the deadline comes; else it gives up."""
     deadline: float
     beta: float
     stage: int
@@ -96,13 +99,11 @@ class Tempering(Record):
     """N / ESS of the plain update, and at the end."""
     evaluations: float
     """Likelihoods, per particle."""
-    evaluated: int
-    accepted: int
-    noise_accepted: int
-    """Of the sweep at hand."""
 
 
-def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any) -> Tempering:
+def make_tempering(
+    model: KernelModel, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, **options: Any
+) -> Tempering:
     """For n particles at a time.
 
     draws: those of a step that go on record. schedule: temperatures; none where they are to be found, unless the option `fixed`
@@ -112,32 +113,38 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
     width = layouts.state.size
     continuous = np.flatnonzero(np.array(layouts.state.kinds) == "float")
     c = len(continuous)
+    most = most_clusters(n) if move == "ancestors" else 1
     recorded = size(min(draws, MOST_DRAWS))
     systems = (
         System(
-            ancestors=np.zeros((n, width)),
-            centres=np.zeros((n, width if move == "ancestors" else 0)),
-            records=np.zeros((n, recorded)),
-            states=np.zeros((n, width)),
+            ancestors=np.zeros((rows, width)),
+            centres=np.zeros((rows, width if move == "ancestors" else 0)),
+            records=np.zeros((rows, recorded)),
+            states=np.zeros((rows, width)),
+            labels=np.zeros(rows, np.int64),
             alive=np.zeros(n, np.bool_),
-            log_weights=np.zeros(n),
-            weights=np.zeros(n),
-            log_likelihoods=np.zeros(n),
+            log_weights=np.zeros(rows),
+            weights=np.zeros(rows),
+            log_likelihoods=np.zeros(rows),
         )
-        for _ in range(2)
+        for rows in (n, 1 if options.get("plain_only") else n)  # a plain update needs but `alive` of the second
     )
     proposals = Proposals(
         continuous=continuous,
         axes=continuous.copy(),
         n_axes=c,
-        kernel=np.zeros((c, c)),
-        box=np.zeros((2, c)),
-        walk=np.eye(c) * (scale or 1.0),
+        clusters=make_clusters(most),
+        kernels=np.zeros((most, c, c)),
+        shrinks=np.zeros(most),
+        boxes=np.zeros((most, 2, c)),
+        walks=np.tile(np.eye(c) * (scale or 1.0), (most, 1, 1)),
         noise=np.full((recorded - 1) // 2, scale or 1.0),
         walk_scale=1.0,
         noise_scale=1.0,
-        mean=np.zeros(max(c, 1)),
-        z=np.zeros(max(c, 1)),
+        masses=np.zeros(most),
+        means=np.zeros((most, max(c, 1))),
+        spreads=np.zeros((most, c, c)),
+        z=np.zeros((1, max(c, 1))),
     )
     stages = len(schedule) or MOST_STAGES
     work = Tempering(
@@ -153,7 +160,6 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         numbers=np.arange(n),
         row=np.zeros((1, n)),
         rewards=np.zeros(n),
-        counts=np.zeros(2, np.int64),
         no_actions=np.zeros(0, np.bool_),
         schedule=np.array(schedule, np.float64),
         betas=np.zeros(stages + 1),
@@ -168,6 +174,7 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         fixed=len(schedule) > 0,
         frozen=scale is not None,
         plain_only=False,
+        is_anytime=False,
         deadline=math.inf,
         beta=0.0,
         stage=0,
@@ -176,9 +183,6 @@ def make_tempering(model: Any, n: int, move: str, draws: int, schedule: np.ndarr
         before=0.0,
         after=0.0,
         evaluations=0.0,
-        evaluated=0,
-        accepted=0,
-        noise_accepted=0,
     )
     for name, value in options.items():
         setattr(work, name, value)
@@ -201,20 +205,26 @@ def begin(work: Tempering) -> None:
     work.beta, work.stage, work.n_passes, work.log_evidence, work.evaluations = 0.0, 0, 0, 0.0, 0.0
     for k in range(len(work.acceptance)):
         work.acceptance[k] = 0.0
-    for i in range(len(work.first.records)):
-        for k in range(work.first.records.shape[1]):
-            work.first.records[i, k] = 0.0
+    if work.move == ANCESTORS:
+        clear(work.first.records)
     proposals = work.proposals
     proposals.walk_scale = proposals.noise_scale = 1.0
+    proposals.clusters.count = 1
     proposals.n_axes = len(proposals.continuous)
     for k in range(len(proposals.axes)):
         proposals.axes[k] = proposals.continuous[k]
     if not work.frozen:  # what was fitted to other particles
-        for k in range(len(proposals.walk)):
-            for j in range(len(proposals.walk)):
-                proposals.walk[k, j] = 1.0 if j == k else 0.0
+        for k in range(len(proposals.axes)):
+            for j in range(len(proposals.axes)):
+                proposals.walks[0, k, j] = 1.0 if j == k else 0.0
         for k in range(len(proposals.noise)):
             proposals.noise[k] = 1.0
+
+
+def clear(rows: Any) -> None:
+    for i in lanes(len(rows)):
+        for k in range(rows.shape[1]):
+            rows[i, k] = 0.0
 
 
 def next_seed(work: Tempering, seed: int) -> int:
@@ -227,25 +237,32 @@ def next_seed(work: Tempering, seed: int) -> int:
 def predict(work: Tempering, seed: int) -> int:
     """One step of every ancestor, its draws on record where the move needs them, and the likelihood of the observation: 0 in a state
     that is not finite."""
-    system = in_use(work)
-    n = len(work.chosen)
     work.evaluations += 1.0
+    bad, _ = predict_particles(work, in_use(work), idle_one(work).alive, seed)
+    return OK if bad == 0 else BAD_LIKELIHOOD
+
+
+def predict_particles(work: Tempering, system: System, arrived: Any, seed: int) -> tuple[int, int]:
+    """The same; how many likelihoods were no density, and how many states are not finite. arrived: room."""
+    n = len(work.chosen)
+    endless = 0
     if work.move == ANCESTORS:
         rows = system.ancestors, system.alive, system.records, work.actions, work.observations
-        status = OK if work.replay(*rows, seed, system.states, system.log_likelihoods) == 0 else BAD_LIKELIHOOD
-        for i in range(n):
+        bad = int(work.replay(*rows, seed, system.states, system.log_likelihoods))
+        for i in lanes(n):
             if not is_finite(system.states, i):
                 system.log_likelihoods[i] = -math.inf
-        return status
-    arrived = idle_one(work).alive
+                endless += int(system.alive[i])
+        return bad, endless
     work.step(system.ancestors, system.alive, work.actions, seed, work.numbers, system.states, work.rewards, arrived)
     work.log_likelihoods(system.states, arrived, work.observations, work.actions, work.row)
     bad = 0
-    for i in range(n):
+    for i in lanes(n):
         finite = is_finite(system.states, i)
         bad += int(finite and is_no_density(work.row[0, i]))
+        endless += int(system.alive[i] and not finite)
         system.log_likelihoods[i] = work.row[0, i] if finite else -math.inf
-    return OK if bad == 0 else BAD_LIKELIHOOD
+    return bad, endless
 
 
 @kernel
@@ -253,20 +270,24 @@ def temper(work: Tempering, seed: int) -> int:
     """From the particles before the action, in first.ancestors with first.log_weights, to those that follow the observation; how
     it ended."""
     begin(work)
-    system = work.first
-    for i in range(len(system.alive)):
+    bring_to_life(work, work.first)
+    work.evaluations += 1.0
+    bad, endless = predict_particles(work, work.first, work.second.alive, next_seed(work, seed))
+    if endless > 0:
+        return BAD_STATE
+    return int(temper_prediction(work, seed)) if bad == 0 else BAD_LIKELIHOOD
+
+
+def bring_to_life(work: Tempering, system: System) -> None:
+    """Those of positive weight in which the episode goes on are alive; the others have no weight, and stay where they are."""
+    for i in lanes(len(system.alive)):
         system.alive[i] = system.log_weights[i] > -math.inf
     work.inspect(system.ancestors, system.alive, work.no_actions)
-    for i in range(len(system.alive)):
+    for i in lanes(len(system.alive)):
         if not system.alive[i]:  # the episode would have ended there
             system.log_weights[i] = -math.inf
             for k in range(system.states.shape[1]):
                 system.states[i, k] = system.ancestors[i, k]
-    status = predict(work, next_seed(work, seed))
-    for i in range(len(system.alive)):
-        if system.alive[i] and not is_finite(system.states, i):
-            return BAD_STATE
-    return int(temper_prediction(work, seed)) if status == OK else status
 
 
 def temper_prediction(work: Tempering, seed: int) -> int:
@@ -280,13 +301,15 @@ def temper_prediction(work: Tempering, seed: int) -> int:
         work.log_evidence = peak + math.log(total)
         take_step(system.log_weights, system.log_likelihoods, 1.0, work.log_evidence, system.weights, total)
         return PLAIN
-    if now() >= work.deadline:
+    if now() >= work.deadline and not work.is_anytime:
         return LATE
     status = spread(work, seed)
     if status != OK:
         return int(status)
     while work.stage < len(work.schedule) if work.fixed else work.beta < work.until and work.stage < MOST_STAGES:
         status = next_temperature(work, seed)
+        if status == LATE and work.is_anytime:
+            break
         if status != OK:
             return int(status)
     system = in_use(work)
@@ -308,23 +331,24 @@ def spread(work: Tempering, seed: int) -> int:
     The previous belief, by contrast, is given.
     """
     system, proposals = in_use(work), work.proposals
-    peak = -math.inf
-    for i in range(len(work.chosen)):  # what ended before this step is gone, and counts in the evidence alone
-        peak = max(peak, system.log_weights[i])
-    total = 0.0
-    for i in range(len(work.chosen)):
-        system.weights[i] = exp(system.log_weights[i] - peak)
-        total += system.weights[i]
-    for i in range(len(work.chosen)):
-        system.weights[i] /= total
+    # what ended before this step is gone, and counts in the evidence alone
+    _, total, _ = reweigh(system.log_weights, system.log_weights, 0.0, system.weights)
+    divide(system.weights, total)
     of_ancestors = work.move == ANCESTORS
     if of_ancestors or not work.frozen:
         choose_axes(system.ancestors if of_ancestors else system.states, system.weights, proposals)
+    if of_ancestors and proposals.n_axes > 0:
+        find_clusters(*(proposals.clusters, system.ancestors, system.weights, proposals.axes, proposals.n_axes), work.chosen, system.labels)
     fit_proposals(work)  # for want of better where the first survivors are copies of one
     if not of_ancestors or proposals.n_axes == 0:
         return OK
     smooth(system, proposals, next_seed(work, seed))
-    return LATE if now() >= work.deadline else int(predict(work, next_seed(work, seed)))
+    return LATE if now() >= work.deadline and not work.is_anytime else int(predict(work, next_seed(work, seed)))
+
+
+def divide(weights: Any, total: float) -> None:
+    for i in lanes(len(weights)):
+        weights[i] /= total
 
 
 @noinline
@@ -350,11 +374,7 @@ def next_temperature(work: Tempering, seed: int) -> int:
         own = new_stream()
         own.reseed(next_seed(work, seed), 0, 0)
         choose(system.weights, SYSTEMATIC, own, work.chosen)
-        idle = idle_one(work)
-        for j in range(n):
-            copy_particle(idle, j, system, work.chosen[j])
-            idle.log_weights[j] = -math.log(n)
-            idle.weights[j] = 1.0 / n
+        survive(idle_one(work), system, work.chosen)
         work.swapped = not work.swapped
     else:
         take_step(system.log_weights, system.log_likelihoods, increment, peak + math.log(total), system.weights, total)
@@ -362,12 +382,23 @@ def next_temperature(work: Tempering, seed: int) -> int:
         if now() >= work.deadline:
             return LATE
         fit_proposals(work)
-        work.accepted, work.noise_accepted, work.evaluated = 0, 0, 0
-        status = sweep(work, in_use(work), idle_one(work), max(work.beta, ALIVE), next_seed(work, seed))
-        if status != OK:
-            return int(status)
-        adapt(work)
+        swept = sweep(work, in_use(work), idle_one(work), max(work.beta, ALIVE), next_seed(work, seed))
+        if swept.bad > 0:
+            return BAD_LIKELIHOOD
+        if swept.bad_steps > 0:
+            return BAD_STEP
+        adapt(work, swept)
     return OK
+
+
+def survive(target: System, source: System, chosen: Any) -> None:
+    """The chosen particles, with equal weights."""
+    n = len(chosen)
+    for j in lanes(n):
+        copy_particle(target, j, source, chosen[j])
+        target.labels[j] = source.labels[chosen[j]]
+        target.log_weights[j] = -math.log(n)
+        target.weights[j] = 1.0 / n
 
 
 @noinline
@@ -376,17 +407,17 @@ def fit_proposals(work: Tempering) -> None:
     if not work.frozen:
         system, proposals = in_use(work), work.proposals
         rows = system.ancestors if work.move == ANCESTORS else system.states
-        fit_covariance(rows, system.weights, proposals, proposals.walk, 2.38 / math.sqrt(max(1, proposals.n_axes)))
+        fit_covariances(rows, system.weights, system.labels, proposals, proposals.walks, 2.38 / math.sqrt(max(1, proposals.n_axes)))
         fit_noise(system.records, proposals, 2.38 / math.sqrt(max(1, len(proposals.noise))))
 
 
 @noinline
-def adapt(work: Tempering) -> None:
+def adapt(work: Tempering, swept: Swept) -> None:
     """Take the counts of a sweep and tune the proposals toward 30 % accepted."""
     n, proposals = len(work.chosen), work.proposals
     walks = work.move != ANCESTORS or proposals.n_axes > 0
-    work.evaluations += work.evaluated / n
-    walked, stepped = work.accepted / n, work.noise_accepted / n
+    work.evaluations += swept.evaluated / n
+    walked, stepped = swept.accepted / n, swept.noise_accepted / n
     work.acceptance[work.stage - 1] += (walked if walks else stepped) / work.repeats
     if not work.frozen:
         proposals.walk_scale = tuned(proposals.walk_scale, walked)

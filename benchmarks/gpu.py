@@ -1,0 +1,243 @@
+"""What a GPU is worth: simulated steps a second, and belief updates, against one core of the same machine's CPU.
+
+    python benchmarks/gpu.py simulation    # results/gpu/simulation.csv: every domain, README's model; 10,000 returns compared
+    python benchmarks/gpu.py filters       # results/gpu/filters.csv: updates of large beliefs
+    python benchmarks/gpu.py search        # results/gpu/search.csv: many decisions of POMCP at once
+
+`--only NAME ...` takes some domains, `--prepare` compiles and measures nothing (several of these may run side by side), `--out` is
+another folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import airoas
+from airoas.belief.device import DeviceParticles
+from airoas.catalog import DOMAINS, find_domain
+from airoas.compiler.device import device
+from airoas.compiler.kernels import kernel
+from airoas.compiler.lanes import lanes
+from airoas.planners import POMCP
+from airoas.rng import new_stream
+
+ROOT = Path(__file__).parents[1]
+README_MODEL = f"{ROOT / 'examples' / 'my_model.py'}:MyModel"
+STEPS = 20
+COMPARED = 10_000
+LARGE = 1 << 24
+
+
+@kernel
+def returns(model: Any, out: Any, seed: int, steps: int) -> int:
+    """Discounted returns of the default policy, with a thousandth of the log-likelihoods of what is seen; how many steps were taken."""
+    own = new_stream()
+    taken = 0
+    for i in lanes(len(out)):
+        own.reseed(seed, 0, i)
+        s = model.initial(own)
+        total, factor = 0.0, 1.0
+        for _ in range(steps):
+            if model.is_terminal(s):
+                break
+            a = model.rollout_action(s, own)
+            s, reward = model.step(s, a, own)
+            taken += 1
+            total += factor * reward
+            factor *= model.discount
+            if not model.is_terminal(s):
+                total += 1e-3 * model.obs_logpdf(model.observe(s, a, own), s, a)
+        out[i] = total
+    return taken
+
+
+def fastest(run: Any, times: int) -> float:
+    run()
+    best = math.inf
+    for _ in range(times):
+        begun = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def simulation(name: str, prepare: bool) -> dict[str, Any]:
+    model, gpu = find_domain(name)(0), device()
+    remote, few = gpu.model(model), gpu.allocate((COMPARED,))
+    begun = time.perf_counter()
+    gpu.function(returns, remote, few, 0, 0)
+    compiled = time.perf_counter() - begun
+    local = np.empty(COMPARED)
+    returns.prepare(model, local, 0, 0)
+    if prepare:
+        return {}
+    gpu.launch(returns, COMPARED, remote, few, 17, STEPS)
+    steps = int(returns(model, local, 17, STEPS))
+    difference = np.abs(few.get() - local) / np.maximum(1.0, np.abs(local))
+    cpu = fastest(lambda: returns(model, local, 17, STEPS), 3)
+    out = gpu.allocate((LARGE,))
+    (taken,) = gpu.fold(returns, LARGE, remote, out, 17, STEPS)
+
+    def run() -> None:
+        gpu.launch(returns, LARGE, remote, out, 17, STEPS)
+        gpu.synchronise()
+
+    best = fastest(run, 3)
+    small = gpu.allocate((1024,))
+
+    def run_small() -> None:
+        gpu.launch(returns, 1024, remote, small, 17, STEPS)
+        gpu.synchronise()
+
+    return {
+        "model": "README" if name == README_MODEL else name,
+        "gpu_steps_per_s": f"{taken / best:.4g}",
+        "core_steps_per_s": f"{steps / cpu:.4g}",
+        "cores": f"{taken / best / (steps / cpu):.4g}",
+        "compile_s": f"{compiled:.2f}",
+        "launch_1024_ms": f"{1e3 * fastest(run_small, 5):.3f}",
+        "compared": COMPARED,
+        "equal": int((difference == 0.0).sum()),
+        "largest_difference": f"{difference.max():.3g}",
+    }
+
+
+FILTERED = {"light-dark-2d": ("bootstrap", "annealed"), "building": ("bootstrap", "annealed"), "laser-tag": ("bootstrap", "annealed")}
+
+
+def filters(name: str, method: str, n: int, prepare: bool) -> dict[str, Any]:
+    """An update of n particles by the second observation of an episode, from the belief after the first."""
+    model, world = find_domain(name)(0), airoas.stream(5, "world")
+    state = model.initial(world)
+    seen = []
+    for _ in range(2):
+        action = model.rollout_action(state, world)
+        state, _ = model.step(state, action, world)
+        seen.append((action, model.observe(state, action, world)))
+
+    def updated(belief: Any, k: int, where: str) -> Any:
+        return airoas.update(model, belief, *seen[k], airoas.stream(k, "update"), method=method, device=where)
+
+    gpu = device()
+    n = 4096 if prepare else n
+    remote = DeviceParticles.sample_on(gpu, model, n, airoas.stream(7))
+    first = updated(remote, 0, "cuda")
+    updated(first, 1, "cuda")
+    local = airoas.Particles.sample(model, n, airoas.stream(7))
+    before = airoas.Particles(first.states, log_weights=first.log_weights)._of(model)
+    updated(before.draw(4096, airoas.stream(0)), 1, "cpu")
+    if prepare:
+        return {}
+    times = []
+    for _ in range(20):
+        gpu.synchronise()
+        begun = time.perf_counter()
+        posterior = updated(first, 1, "cuda")
+        gpu.synchronise()
+        times.append(time.perf_counter() - begun)
+    cpu = math.inf
+    for _ in range(3):
+        begun = time.thread_time()  # that of a process would count the idle threads of BLAS
+        on_cpu = updated(before, 1, "cpu")
+        cpu = min(cpu, time.thread_time() - begun)
+    annealed = airoas.anneal(model, first, *seen[1], airoas.stream(1), mode="none" if method == "bootstrap" else "corrected", device="cuda")
+    spread = np.maximum(on_cpu.std(), 1e-12)
+    return {
+        "model": name,
+        "method": method,
+        "particles": n,
+        "gpu_ms": f"{1e3 * statistics.median(times):.3f}",
+        "core_ms": f"{1e3 * cpu:.1f}",
+        "cores": f"{cpu / statistics.median(times):.4g}",
+        "temperatures": len(annealed.betas) - 1,
+        "mean_difference_in_std": f"{np.max(np.abs(posterior.mean() - on_cpu.mean()) / spread):.2g}",
+        "sampled_equal": int((remote.states == local.states).all()),
+    }
+
+
+SEARCHED = ("tag", "laser-tag", "rock-sample-11-11", "light-dark-1.0")
+TRIALS = 1000
+
+
+def search(name: str, trees: int, prepare: bool) -> dict[str, Any]:
+    """Decisions for one belief of 1000 particles, each with a stream of its own."""
+    model, planner = find_domain(name)(0), POMCP(iterations=TRIALS)
+    belief = airoas.Particles.sample(model, 1000, airoas.stream(3))
+
+    def planned(count: int) -> Any:
+        return planner.plan_many(model, [belief] * count, [airoas.stream(4, k) for k in range(count)])
+
+    few = planned(32)
+    planner.plan(model, belief, airoas.stream(4, 0))
+    if prepare:
+        return {}
+    cpu = math.inf
+    for _ in range(2):
+        begun = time.thread_time()
+        wanted = [planner.plan(model, belief, airoas.stream(4, k)) for k in range(32)]
+        cpu = min(cpu, (time.thread_time() - begun) / 32)
+    begun = time.perf_counter()
+    many = planned(trees)
+    first = time.perf_counter() - begun
+    begun = time.perf_counter()
+    many = planned(trees)
+    gpu = min(first, time.perf_counter() - begun)
+    return {
+        "model": name,
+        "planner": "POMCP",
+        "trials": TRIALS,
+        "trees": trees,
+        "gpu_ms": f"{1e3 * gpu:.1f}",
+        "core_ms_per_tree": f"{1e3 * cpu:.3f}",
+        "cores": f"{cpu * trees / gpu:.4g}",
+        "compared": 32,
+        "equal_actions": int(sum(int(d.action) == a for d, a in zip(wanted, few.actions, strict=True))),
+        "equal_trees": int(sum(d.stats.nodes == n for d, n in zip(wanted, few.histories, strict=True))),
+        "equal_values": int(sum(d.value == v for d, v in zip(wanted, few.values, strict=True))),
+        "mean_histories": f"{many.histories.mean():.1f}",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("simulation", "filters", "search"))
+    parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--particles", type=int, nargs="*", default=[1_000_000, 10_000])
+    parser.add_argument("--trees", type=int, nargs="*", default=[1, 4096, 32_768])
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "gpu")
+    options = parser.parse_args()
+    if options.part == "simulation":
+        jobs: list[Any] = [(simulation, (name,)) for name in options.only or [*DOMAINS, README_MODEL]]
+    elif options.part == "search":
+        jobs = [(search, (name, trees)) for name in options.only or SEARCHED for trees in options.trees]
+    else:
+        jobs = [(filters, (name, method, n)) for name in options.only or FILTERED for method in FILTERED[name] for n in options.particles]
+    rows: list[dict[str, Any]] = []
+    for function, arguments in jobs:
+        try:
+            row = function(*arguments, options.prepare)
+        except Exception as error:
+            print(f"{arguments}: {type(error).__name__}: {str(error)[:600]}", file=sys.stderr, flush=True)
+            continue
+        if row:
+            print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+            rows.append({**row, "gpu": device().name})
+            options.out.mkdir(parents=True, exist_ok=True)
+            with open(options.out / f"{options.part}.csv", "w", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Prove, without a GPU, that what runs on one compiles and links for sm_90: `make gpu`, or `python -m tools.gpu_kernels [DOMAIN ...]`.
+
+Beliefs of every domain are sampled and updated on a device that a thread stands in for. Each kernel that this launches is compiled by
+numba-cuda and linked by nvJitLink, too. A row tells how large its machine code is, and its registers.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from typing import Any
+
+import airoas
+import airoas.belief.device
+import airoas.compiler.device
+from airoas.belief.particles import Particles
+from airoas.catalog import DOMAINS
+from airoas.compiler.cuda import compile_kernel
+from airoas.compiler.native import DeviceBoundType, ModelAddressType, ModelType, RecordType
+from airoas.errors import BeliefError
+from airoas.modelling.decorator import random_observation
+from airoas.planners import POMCP
+from tools.host_device import HostDevice
+
+SM_90 = (9, 0)
+ANNEALED = ("light-dark-2d", "building", "tag", "laser-tag", "vdp-tag", "mine", "pushbox")
+"""Of those that are annealed too: each kind of move is among them."""
+
+
+class LinkingDevice(HostDevice):
+    """Compiles and links every kernel for sm_90 besides."""
+
+    mode_alone = "debug"  # any other mode of the CPU, to tell the two apart
+
+    def _load(self, kernel: Any, kinds: tuple[Any, ...], mode: str) -> tuple[Any, int]:
+        begun, gpu_mode = time.perf_counter(), {self.mode: "cuda", self.mode_alone: "alone"}[mode]
+        cubin, count, said = compile_kernel(kernel.function, tuple(_on_gpu(kind, gpu_mode) for kind in kinds), SM_90, gpu_mode)
+        registers = re.findall(r"Used (\d+) registers", said)
+        print(
+            f"  {kernel.__name__}: {len(cubin):,} bytes, {'/'.join(registers)} registers, {time.perf_counter() - begun:.1f} s", flush=True
+        )
+        loaded = super()._load(kernel, kinds, "compiled")
+        assert loaded[1] == count
+        return loaded
+
+
+def _on_gpu(kind: Any, mode: str) -> Any:
+    """A type of the stand-in's as it is on a GPU."""
+    if isinstance(kind, ModelAddressType):
+        return ModelAddressType(ModelType(kind.model.native_class, mode, tuple(kind.model.fields.items())))
+    if isinstance(kind, RecordType):
+        return RecordType(tuple((name, _on_gpu(field, mode)) for name, field in kind.fields.items()))
+    if isinstance(kind, DeviceBoundType):
+        return DeviceBoundType(kind.digest, kind.function, _on_gpu(kind.owner, mode), mode)
+    return kind
+
+
+def main(names: list[str]) -> None:
+    device = LinkingDevice()
+    for module in (airoas.compiler.device, airoas.belief.device):
+        module.device = lambda: device  # type: ignore[attr-defined]
+    for name in names or list(DOMAINS):
+        print(name, flush=True)
+        model = DOMAINS[name](0)
+        for kind in (airoas.BootstrapFilter, *([airoas.AnnealedFilter] if name in ANNEALED else [])):
+            filter = kind(1000, device="cuda")
+            belief = filter.start(model, airoas.stream(0))
+            for k in range(4):
+                try:
+                    belief = filter.update(model, belief, *random_observation(model, airoas.stream(k)), airoas.stream(k)).belief
+                except BeliefError:  # no particle explains it
+                    continue
+            belief.draw(10, airoas.stream(0))
+        if model.n_actions:
+            POMCP(iterations=10).plan_many(model, [Particles.sample(model, 10, airoas.stream(0))] * 2, [airoas.stream(k) for k in range(2)])
+    print("all of it compiles and links for sm_90")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
