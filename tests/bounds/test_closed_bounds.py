@@ -125,6 +125,7 @@ def looked(model, x, y, way, rng):
     return 0.0
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("way", [1, -1])
 @pytest.mark.parametrize("noise", [{}, {"move_noise": 0.05}, {"sharpness": 0.05}, {"sharpness": 0.3}], ids=str)
 def test_light_dark_2d_plans_that_look_earn_at_least_what_they_say(way, noise):

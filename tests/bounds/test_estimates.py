@@ -107,8 +107,9 @@ def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
     monkeypatch.setattr(find, "_cached", {})
     with airoas.running("interpreted"):
         assert find_bounds(Wide()).at(Wide(), belief) == compiled
-        arrays = simulated.estimate(Wide(), lambda _: None)
-    assert len(arrays["plans cut"]) < 1000 and len(arrays["values cut"]) < 1000
+        fewer, arrays = len(simulated.sample(Wide(), 20_000)), simulated.estimate(Wide(), lambda _: None)
+    assert fewer == 500 and len(simulated.sample(Wide(), 20_000)) == 20_000
+    assert max(len(arrays["plans cut"]), len(arrays["values cut"])) < 500 * TREES
 
 
 def test_interpreted_equals_compiled():

@@ -11,8 +11,10 @@ import pytest
 import airoas
 from airoas import Box, Choice, ModelError, OptionError, Vector
 from airoas.bounds import find_bounds
+from airoas.domains import LightDark2DContinuous
 from airoas.domains.strangers.vdp_tag import VDPTagContinuous
 from airoas.modelling.discretised import discretised
+from airoas.modelling.spread import idle_choices, spread_actions
 from airoas.planners import POMCPOW, Random
 
 
@@ -191,3 +193,55 @@ def test_gymnasium_has_the_same_space():
     policy = Policy(Mixed(), POMCPOW(iterations=20), seed=0, particles=50)
     assert env.action_space.contains({name: np.asarray(x) if name != "mode" else x for name, x in policy(np.zeros(1)).items()})
     assert isinstance(Environment(VDPTagContinuous()).action_space, gymnasium.spaces.Dict)
+
+
+def test_where_a_choice_makes_the_other_numbers_mean_nothing_one_action_stands_for_all():
+    model = LightDark2DContinuous()
+    for n in (12, 24):
+        rows = spread_actions(model, n)
+        assert rows.shape == (n, 3) and rows[:, 2].sum() == 1.0
+        assert len(np.unique(rows[rows[:, 2] == 0.0, 0])) == n - 1
+
+
+class Doing(NamedTuple):
+    kind: int
+    by: float
+
+
+@airoas.model
+class Late(NamedTuple):
+    """`use` does nothing before step 10, `wait` never does anything."""
+
+    discount: float = 0.9
+    max_steps: int = 30
+
+    def action_space(self):
+        return Doing(Choice("go", "use", "wait"), Box(0.0, 1.0))
+
+    def initial(self, rng):
+        return (0.0, 0.0)
+
+    def step(self, s, a, rng):
+        moves = a.kind == 0 or (a.kind == 1 and s[0] >= 10.0)
+        return (s[0] + 1.0, s[1] + (a.by if moves else 0.0)), 0.0
+
+    def observe(self, s, a, rng):
+        return (s[1],)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if o[0] == s[1] else -math.inf
+
+
+def test_what_an_action_leads_to_is_looked_for_along_walks():
+    model = Late()
+    assert idle_choices(model, model.space.spread(12)) == {(2.0,)}
+    with airoas.running("interpreted"):
+        assert idle_choices(model, model.space.spread(12)) == {(2.0,)}
+    kinds = spread_actions(model, 13)[:, 0]
+    assert [int((kinds == k).sum()) for k in range(3)] == [6, 6, 1]
+
+
+def test_nothing_is_left_out_where_the_numbers_matter():
+    for model in (Mixed(), VDPTagContinuous()):
+        assert idle_choices(model, model.space.spread(12)) == frozenset()
+        assert np.array_equal(spread_actions(model, 12), model.space.spread(12))

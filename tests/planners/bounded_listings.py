@@ -7,6 +7,7 @@ Written apart from the planners, so that a tree of theirs that equals one of the
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,7 @@ from airoas.rng import Rng, hash_key
 Node = dict[str, Any]
 
 
-class SearchListing:
+class SearchListing(abc.ABC):
     """What the three have in common. Bounds are those of finite models: a row of numbers for each state."""
 
     def __init__(self, model: Any, belief: Particles, rng: Rng, count: int, bounds: Any, max_depth: int, xi: float, gap: float) -> None:
@@ -67,8 +68,9 @@ class SearchListing:
             self.trial()
         return self.root
 
+    @abc.abstractmethod
     def trial(self) -> None:
-        raise NotImplementedError
+        """Go down once and improve what is found there."""
 
 
 def nodes(node: Node) -> list[Node]:
@@ -349,13 +351,13 @@ def listing(planner: Any, model: Any, belief: Particles, rng: Rng) -> Any:
     """The search that a planner makes, as listed."""
     common = planner.bounds, planner.max_depth, planner.gap_ratio, planner.gap
     if isinstance(planner, ARDESPOT):
-        return Ardespot(model, belief, rng, planner.scenarios, *common, regularisation=planner.regularisation)
+        return Ardespot(model, belief, rng, planner.scenarios or 500, *common, regularisation=planner.regularisation)
     options = {"delta": planner.delta, "target": planner.target_inefficiency}
     if isinstance(planner, AIROAS):
         return Airoas(model, belief, rng, planner.particles, *common, **options, count=lambda states: planner.particles)
 
     def count(states: list) -> int:
-        return kld_size(len({model.cell(s) for s in states}), planner.min_particles, planner.max_particles)
+        return kld_size(len({model.cell(s) for s in states}), planner.min_particles, planner.max_particles or 1000)
 
     live = [s for row in belief.states if not model.is_terminal(s := model.from_row("state", row))]
     return Adaops(model, belief, rng, count(live), *common, **options, count=count)

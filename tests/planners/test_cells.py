@@ -106,6 +106,52 @@ def test_a_deadline_is_kept_and_the_trial_that_it_cuts_is_undone():
                 assert branch.lower == pytest.approx(expected, abs=1e-6)
 
 
+class Ground(NamedTuple):
+    is_weak: bool
+    is_over: bool
+
+
+class Load(NamedTuple):
+    by: float
+
+
+@airoas.model
+class Ledge(NamedTuple):
+    """More than half a load is worth more, but for one ground in fifty, which nothing shows."""
+
+    discount: float = 0.5
+    max_steps: int = 1
+
+    def action_space(self):
+        return Load(Box(0.0, 1.0))
+
+    def initial(self, rng):
+        return Ground(rng.uniform() < 0.02, False)
+
+    def step(self, s, a, rng):
+        return Ground(s.is_weak, True), a.by - (200.0 if s.is_weak and a.by > 0.5 else 0.0)
+
+    def observe(self, s, a, rng):
+        return (0.0,)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
+
+    def is_terminal(self, s):
+        return s.is_over
+
+    def heuristic(self, s):
+        return 0.0
+
+
+@pytest.mark.parametrize("planner", [AIROAS(iterations=100), AdaOPS(iterations=100, max_particles=50)], ids=["AIROAS", "AdaOPS"])
+def test_a_danger_that_few_particles_do_not_show_is_avoided(planner):
+    model = Ledge()
+    belief = Particles.sample(model, 10_000, airoas.stream(0))
+    loads = [planner.plan(model, belief, airoas.stream(seed)).action.by for seed in range(12)]
+    assert min(loads) > 0.3 and max(loads) <= 0.5
+
+
 def test_what_cannot_be_planned_for_says_why():
     @airoas.model
     class Unlimited(NamedTuple):

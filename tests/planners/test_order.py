@@ -10,6 +10,7 @@ from models import Beacon, walk
 from test_planner_conformance import fingerprint
 
 from airoas import Particles, stream
+from airoas.bounds import find, find_bounds, store
 from airoas.compiler.kernels import Bound, running
 from airoas.domains import LightDark2DContinuous, laser_tag
 from airoas.modelling.batch import Batch, batch
@@ -20,6 +21,13 @@ from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.search import draw_root
 
 MODELS = {"beacon": Beacon(), "walk": walk(states=8), "laser-tag": laser_tag.standard(1), "continuous": LightDark2DContinuous()}
+
+
+def keep_bounds(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have them worked out compiled, and kept for an interpreted search, to which they are the same."""
+    monkeypatch.setattr(store, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(find, "_cached", {})
+    find_bounds(model)
 
 
 # --- particles ---
@@ -121,6 +129,7 @@ def test_decisions_do_not_depend_on_the_order_of_particles(name: str, model: str
         result._call = shuffling(function.__name__, result._call, random)
         return result
 
+    keep_bounds(MODELS[model], monkeypatch)
     decisions = []
     with running("interpreted"):
         for shuffles in (False, True):
@@ -180,10 +189,11 @@ def opened(planner: AIROAS, model: Any, belief: Particles, random: np.random.Gen
 
 
 @pytest.mark.parametrize("name", ["beacon", "laser-tag"])
-def test_leaves_in_any_order(name: str) -> None:
+def test_leaves_in_any_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MODELS[name]
     planner = AIROAS(iterations=1, particles=6, enumerates=False, policy="none")
     belief = Particles.sample(model, 60, stream(0))
+    keep_bounds(model, monkeypatch)
     with running("interpreted"):
         straight = opened(planner, model, belief, None)
         assert len(straight) > 20

@@ -175,8 +175,15 @@ def test_estimates() -> None:
     known = airoas.bounds.mdp_values(tiger)
     assert any(first["value"].value == pytest.approx(r + tiger.discount * v) for r in (-1.0, 10.0, -100.0) for v in known)
     assert POMCP(iterations=1, estimate="value", max_depth=1).plan(tiger, belief, stream(3)).value in (-1.0, 10.0, -100.0)
-    with pytest.raises(OptionError, match="estimate='value'"):
-        POMCP(iterations=1, estimate="value").plan(CORRIDOR, BELIEF, stream(0))
+
+
+def test_a_model_without_values_is_estimated_by_the_upper_bound_that_is_found() -> None:
+    bounds = airoas.bounds.find_bounds(CORRIDOR)
+    upper = bounds.values(CORRIDOR, [[0.0, 0.0], [2.0, 0.0]])[:, len(bounds.first_actions) :].max(axis=1)
+    plans = [POMCP(iterations=1, estimate="value", max_depth=2).plan(CORRIDOR, Particles([[1.0, 0.0]]), stream(k)) for k in range(8)]
+    values = {round(plan.value, 9) for plan in plans}
+    assert values <= {round(x, 9) for x in (-5.0, -1.0 + 0.9 * upper[0], -1.0 + 0.9 * upper[1])}
+    assert len(values) > 1
 
 
 @airoas.model

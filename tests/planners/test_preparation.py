@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -33,22 +34,26 @@ DRONE = Path(__file__).parents[2] / "examples" / "my_model.py"
 _versions = itertools.count()
 
 
-def renewed(file: Path, name: str, old: str, new: str, folder: Path) -> Any:
-    """A model that is in no cache, for a text in it is like no other."""
+def renewed(file: Path, old: str, new: str, folder: Path) -> str:
+    """The file of a model that is in no cache, for a text in it is like no other."""
     text = file.read_text()
     assert old in text
     changed = folder / f"renewed{next(_versions)}.py"
     changed.write_text(text.replace(old, new.format(time.time_ns() % 10**12)))
-    return load_class(str(changed), name)()
+    return str(changed)
 
 
 def finite(folder: Path) -> Any:
     """The name of the states' class is in every function's type."""
-    return renewed(FINITE, "Maintain", "Machine", "Machine{}", folder)
+    return load_class(renewed(FINITE, "Machine", "Machine{}", folder), "Maintain")()
+
+
+def drone_file(folder: Path) -> str:
+    return renewed(DRONE, "drone + 2.0 * a - 1.0", "drone + 2.0 * a - 1.0 - 1e-20 * {}", folder)
 
 
 def drone(folder: Path) -> Any:
-    return renewed(DRONE, "MyModel", "drone + 2.0 * a - 1.0", "drone + 2.0 * a - 1.0 - 1e-20 * {}", folder)
+    return load_class(drone_file(folder), "MyModel")()
 
 
 class Compiled(event.Listener):
@@ -149,9 +154,9 @@ from airoas.compiler import kernels, notice
 from airoas.catalog import load_class
 from airoas.planners import POMCP
 notice.QUIET = 0.01
-POMCP(iterations=20, c=5.0).prepare(load_class({str(DRONE)!r}, "MyModel")(length={10.0 + len(str(tmp_path))}))
+POMCP(iterations=20, c=5.0).prepare(load_class({drone_file(tmp_path)!r}, "MyModel")())
 """
-    environment = {"PATH": "/usr/bin:/bin", "AIROAS_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": ":".join(sys.path)}
+    environment = {"PATH": "/usr/bin:/bin", "AIROAS_CACHE_DIR": os.environ["AIROAS_CACHE_DIR"], "PYTHONPATH": ":".join(sys.path)}
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert ran.stdout == ""
     assert ran.stderr.splitlines() == [f"compiling MyModel: {notice.OWN}"]

@@ -23,6 +23,7 @@ from airoas.bounds.store import kept, learned
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError, suggest
 from airoas.modelling.discretised import discretised
+from airoas.modelling.kernel_model import KernelModel
 
 log = logging.getLogger(__name__)
 NAMED: dict[str, tuple[Any, Any]] = {
@@ -298,7 +299,7 @@ def _undominated(values: np.ndarray) -> list[int]:
     return [k for k in plans if not any(is_above(j, k) for j in plans)]
 
 
-def _action(model: Any, name: str) -> int:
+def _action(model: KernelModel, name: str) -> int:
     """The index of an action by its name or its number."""
     if name in model.action_names:
         return int(model.action_names.index(name))

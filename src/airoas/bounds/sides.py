@@ -17,6 +17,7 @@ from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.gate import as_numbers, check_states
+from airoas.modelling.kernel_model import KernelModel
 
 ILLEGAL = -1e30
 """Q of an action that is not legal: far below every value, yet finite, so that a particle of weight 0 adds 0 and not nan."""
@@ -58,7 +59,7 @@ class Bounds:
     width: int
     """K + M"""
 
-    def values(self, model: Any, states: Any) -> np.ndarray:
+    def values(self, model: KernelModel, states: Any) -> np.ndarray:
         """[n, K + M] the numbers of states [n, .]; 0 for terminal ones."""
         rows = as_numbers(states, "states")
         if rows.ndim != 2:
@@ -66,18 +67,18 @@ class Bounds:
         check_states(model, rows)
         return self._values(model, rows)
 
-    def _values(self, model: Any, rows: np.ndarray) -> np.ndarray:
+    def _values(self, model: KernelModel, rows: np.ndarray) -> np.ndarray:
         alive, numbers = np.ones(len(rows), np.bool_), np.zeros((len(rows), self.width))
         batch(model).inspect(rows, alive, np.zeros(0, np.bool_))
         self.evaluate(rows, alive, numbers, 0)
         return numbers
 
-    def sums(self, model: Any, belief: Any) -> np.ndarray:
+    def sums(self, model: KernelModel, belief: Any) -> np.ndarray:
         """[K + M] the weighted sums over a belief (`Particles`)."""
         sums: np.ndarray = admit(model, belief).weights @ self._values(model, np.array(belief.states))
         return sums
 
-    def at(self, model: Any, belief: Any) -> tuple[float, float]:
+    def at(self, model: KernelModel, belief: Any) -> tuple[float, float]:
         """Lower and upper bound of a belief (`Particles`). They cross only where one of them is unsound."""
         sums, plans = self.sums(model, belief), len(self.first_actions)
         return float(sums[:plans].max()), float(sums[plans:].max())
@@ -135,7 +136,7 @@ def number(value: float) -> Bound:
 
 
 class ValueTable(Record):
-    model: Any
+    model: KernelModel
     values: Any
     """[S, width] a row for each state of a finite model."""
 
@@ -150,7 +151,7 @@ def _table_row(table: ValueTable, states: Any, alive: Any, out: Any, at: int) ->
                 out[i, at + k] = table.values[row, k]
 
 
-def table(model: Any, values: np.ndarray) -> Bound:
+def table(model: KernelModel, values: np.ndarray) -> Bound:
     """A row [width] of values [S, width] for each state of a finite model."""
     return bind(_table_row, ValueTable(model=model, values=np.ascontiguousarray(values, dtype=np.float64)))
 
@@ -163,7 +164,7 @@ class Raised(Record):
 
 
 @kernel
-def heuristic(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+def heuristic(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.heuristic(model.read_state(states, i))
@@ -183,28 +184,28 @@ def raised(estimate: Bound, offset: float) -> Bound:
 
 
 @kernel
-def value_bounds_lower(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+def value_bounds_lower(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[0]
 
 
 @kernel
-def value_bounds_upper(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+def value_bounds_upper(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[1]
 
 
 @kernel
-def plan_values(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+def plan_values(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             model.plan_values(model.read_state(states, i), out[i], at)
 
 
 @kernel
-def action_bounds(model: Any, states: Any, alive: Any, out: Any, at: int) -> None:
+def action_bounds(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             s = model.read_state(states, i)

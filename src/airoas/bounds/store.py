@@ -14,29 +14,30 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from airoas import __version__
 from airoas.compiler.cache import folder, read, write
+from airoas.compiler.interrupt import interruptible
 from airoas.compiler.kernels import current_mode, running
 from airoas.errors import CompileError, ModelError
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 
 LEAST_SECONDS = 0.2
 """Seconds of work; what took less is not stored."""
 _KEEP_BYTES = 1 << 29
 
 
-def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def kept(model: KernelModel, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The arrays that `compute` gives, from disk where an earlier process stored them."""
     path = _path(model, what)
     result = path and _load(path)
     if result:
         return result
     start = time.perf_counter()
-    arrays = compute()
+    arrays = interruptible(compute)
     if any(array.dtype.kind == "f" and np.isnan(array).any() for array in arrays.values()):
         problem = "gives rewards, or states, that are not finite: no bounds can be found from them"
         raise ModelError(problem, "return finite numbers; airoas.check(model) says where.", where=location(model, "step"))
@@ -45,13 +46,13 @@ def kept(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) ->
     return arrays
 
 
-def stored(model: Any, what: str) -> dict[str, np.ndarray] | None:
+def stored(model: KernelModel, what: str) -> dict[str, np.ndarray] | None:
     """The arrays that an earlier process kept; None where there are none."""
     path = _path(model, what)
     return _load(path) if path else None
 
 
-def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
+def keep(model: KernelModel, what: str, arrays: dict[str, np.ndarray]) -> None:
     """Keep arrays for later processes, whatever they cost."""
     path = _path(model, what)
     if path:
@@ -59,7 +60,7 @@ def keep(model: Any, what: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 @contextlib.contextmanager
-def alone(model: Any, what: str) -> Iterator[None]:
+def alone(model: KernelModel, what: str) -> Iterator[None]:
     """While one process computes this, others wait for it; the system lets go of what a killed one held."""
     path = _path(model, what)
     if path is None or os.name != "posix":
@@ -73,7 +74,7 @@ def alone(model: Any, what: str) -> Iterator[None]:
         yield
 
 
-def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def learned(model: KernelModel, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The same for what millions of simulated steps teach. They run compiled also where a search is interpreted, for the same
     arrays; a model that cannot be compiled is simulated as it is."""
 
@@ -86,7 +87,7 @@ def learned(model: Any, what: str, compute: Callable[[], dict[str, np.ndarray]])
     return kept(model, what, fast)
 
 
-def _path(model: Any, what: str) -> Path | None:
+def _path(model: KernelModel, what: str) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     directory = folder() if model.native().native_class.cacheable else None
     key = hashlib.sha256(repr((model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))).encode()).hexdigest()[:40]

@@ -130,11 +130,12 @@ class ActionSpace:
         text = _drawing(self.shape, iter(self.axes), at, scope)
         return define(f"def sample_action(self, s, rng):\n    return {text}\n", "sample_action", **scope)
 
-    def spread(self, n: int) -> np.ndarray:
+    def spread(self, n: int, idle: frozenset[tuple[float, ...]] = frozenset()) -> np.ndarray:
         """[m, k] actions all over the space, n in all or a few more: every combination of choices, each with the same points of the
-        boxes, a sequence that fills them evenly (Roberts 2018), moved so that each axis is divided evenly too."""
-        boxes = np.flatnonzero(self.boxes)
-        points = max(1, math.ceil(n / self.n_choices)) if len(boxes) else 1
+        boxes, a sequence that fills them evenly (Roberts 2018), moved so that each axis is divided evenly too. idle: combinations
+        of choices that get one point, the middle."""
+        boxes, busy = np.flatnonzero(self.boxes), max(1, self.n_choices - len(idle))
+        points = max(1, math.ceil((n - len(idle)) / busy)) if len(boxes) else 1
         root = 2.0
         for _ in range(40):
             root = (1.0 + root) ** (1.0 / (len(boxes) + 1.0))
@@ -142,10 +143,20 @@ class ActionSpace:
         unit = (0.5 + np.arange(points)[:, None] * steps) % 1.0
         unit = (unit.argsort(axis=0, kind="stable").argsort(axis=0) + 0.5) / points
         choices = itertools.product(*(range(len(axis.names)) for axis in self.axes if axis.names))
-        rows = np.zeros((points * self.n_choices, len(self.axes)))
-        for i, (choice, point) in enumerate(itertools.product(choices, unit)):
+        middle = np.full((1, len(boxes)), 0.5)
+        pairs = [(choice, point) for choice in choices for point in (middle if choice in idle else unit)]
+        rows = np.zeros((len(pairs), len(self.axes)))
+        for i, (choice, point) in enumerate(pairs):
             rows[i, ~self.boxes] = choice
             rows[i, boxes] = self.low[boxes] + point * (self.high - self.low)[boxes]
+        return rows
+
+    def near(self, row: np.ndarray, width: float, n: int, rng: np.random.Generator) -> np.ndarray:
+        """[n, k] actions about one, normal with this part of each box as standard deviation; choices are kept."""
+        boxes, rows = self.boxes, np.repeat(np.atleast_2d(row), n, axis=0)
+        low, high = self.low[boxes], self.high[boxes]
+        unit = (rows[:, boxes] - low) / (high - low) + width * rng.normal(size=(n, int(boxes.sum())))
+        rows[:, boxes] = low + (high - low) * np.where(self.wraps[boxes], unit % 1.0, unit.clip(0.0, 1.0))
         return rows
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
+from airoas.compiler.lanes import lanes
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import new_stream
 
 MOST_REWARD = 1e20
@@ -21,10 +23,10 @@ MOST_REWARD = 1e20
 
 
 @kernel
-def initial(model: Any, states: Any, alive: Any, seed: int) -> None:
+def initial(model: KernelModel, states: Any, alive: Any, seed: int) -> None:
     """Draws from the initial belief."""
     own = new_stream()
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         own.reseed(seed, 0, i)
         s = model.initial(own)
         model.write_state(states, i, s)
@@ -32,10 +34,10 @@ def initial(model: Any, states: Any, alive: Any, seed: int) -> None:
 
 
 @kernel
-def inspect(model: Any, states: Any, alive: Any, allowed: Any) -> int:
+def inspect(model: KernelModel, states: Any, alive: Any, allowed: Any) -> int:
     """How many of the rows that are alive are not terminal; the others are alive no more. `allowed[a]` goes where one forbids a."""
     count = 0
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
             if model.is_terminal(s):
@@ -49,11 +51,13 @@ def inspect(model: Any, states: Any, alive: Any, allowed: Any) -> int:
 
 
 @kernel
-def step(model: Any, states: Any, alive: Any, actions: Any, seed: int, numbers: Any, after: Any, rewards: Any, arrived: Any) -> None:
+def step(
+    model: KernelModel, states: Any, alive: Any, actions: Any, seed: int, numbers: Any, after: Any, rewards: Any, arrived: Any
+) -> None:
     """One step of every row that is alive; `arrived` says which are alive after it. It may be `alive` itself, and `after` `states`."""
     own = new_stream()
     many = len(actions) > 1
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             own.reseed(seed, 0, numbers[i])
             s, rewards[i] = model.step(model.read_state(states, i), model.read_action(actions, i if many else 0), own)
@@ -64,11 +68,11 @@ def step(model: Any, states: Any, alive: Any, actions: Any, seed: int, numbers: 
 
 
 @kernel
-def observe(model: Any, states: Any, which: Any, actions: Any, seed: int, numbers: Any, observations: Any) -> None:
+def observe(model: KernelModel, states: Any, which: Any, actions: Any, seed: int, numbers: Any, observations: Any) -> None:
     """Observation j is one in the row which[j]."""
     own = new_stream()
     many = len(actions) > 1
-    for j in range(len(which)):
+    for j in lanes(len(which)):
         own.reseed(seed, 1, numbers[j])
         i = which[j]
         a = model.read_action(actions, i if many else 0)
@@ -76,13 +80,13 @@ def observe(model: Any, states: Any, which: Any, actions: Any, seed: int, number
 
 
 @kernel
-def log_likelihoods(model: Any, states: Any, alive: Any, observations: Any, actions: Any, out: Any) -> None:
+def log_likelihoods(model: KernelModel, states: Any, alive: Any, observations: Any, actions: Any, out: Any) -> None:
     """out[g, i] = log p(o_g | s_i, a); -inf where row i is not alive.
 
     Particles in the outer loop: what depends on the state alone is then computed once.
     """
     many = len(actions) > 1
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
             a = model.read_action(actions, i if many else 0)
@@ -94,10 +98,10 @@ def log_likelihoods(model: Any, states: Any, alive: Any, observations: Any, acti
 
 
 @kernel
-def weigh(model: Any, states: Any, alive: Any, observations: Any, of: Any, actions: Any, out: Any) -> None:
+def weigh(model: KernelModel, states: Any, alive: Any, observations: Any, of: Any, actions: Any, out: Any) -> None:
     """out[i] = log p(o | s_i, a_i) of row of[i] of the observations; -inf where row i is not alive."""
     many = len(actions) > 1
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         out[i] = -math.inf
         if alive[i]:
             o = model.read_observation(observations, of[i])
@@ -105,18 +109,18 @@ def weigh(model: Any, states: Any, alive: Any, observations: Any, of: Any, actio
 
 
 @kernel
-def permits(model: Any, states: Any, alive: Any, actions: Any, out: Any) -> None:
+def permits(model: KernelModel, states: Any, alive: Any, actions: Any, out: Any) -> None:
     """Which of the live rows allow their action."""
     many = len(actions) > 1
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         out[i] = alive[i] and model.legal(model.read_state(states, i), model.read_action(actions, i if many else 0))
 
 
 @kernel
-def default_actions(model: Any, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
+def default_actions(model: KernelModel, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
     """An action of the default policy for every live row."""
     own = new_stream()
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             own.reseed(seed, 2, numbers[i])
             model.write_action(actions, i, model.rollout_action(model.read_state(states, i), own))
@@ -130,14 +134,14 @@ class _Free(Record):
 
 @kernel
 def _permits_all(free: _Free, states: Any, alive: Any, actions: Any, out: Any) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         out[i] = alive[i]
 
 
 @kernel
 def _uniform_actions(free: _Free, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
     own = new_stream()
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             own.reseed(seed, 2, numbers[i])
             actions[i, 0] = own.integer(free.n_actions)
@@ -158,7 +162,7 @@ class Simulator(Record):
 class Batch:
     """The batch functions of a model in one mode, each compiled when it is first asked for."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KernelModel) -> None:
         layouts = model.shapes
         self._model = model
         self._states = np.zeros((1, layouts.state.size))
@@ -221,7 +225,7 @@ class Batch:
         )
 
 
-def batch(model: Any) -> Batch:
+def batch(model: KernelModel) -> Batch:
     """The batch functions of a model in the mode in force."""
     held = model.__dict__.setdefault("_batches", {})
     mode = current_mode()

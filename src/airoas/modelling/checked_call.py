@@ -17,6 +17,7 @@ from airoas.compiler.specialise import specialise
 from airoas.errors import AiroasError, ModelError, suggest
 from airoas.modelling.interface import HOOKS, Hook
 from airoas.modelling.introspection import files_of, functions_in, location, written_in
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape, is_number
 from airoas.rng import Rng
 
@@ -70,7 +71,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _line_of(error: BaseException, model: Any, name: str) -> str:
+def _line_of(error: BaseException, model: KernelModel, name: str) -> str:
     """`Class.method (file, line n: code)` of the innermost line of the user's that an error went through, or nothing."""
     kind = model if isinstance(model, type) else type(model)
     files = files_of(kind)
@@ -101,7 +102,7 @@ def _refused_field(error: BaseException) -> tuple[str, Any, str]:
 class CheckedCalls:
     """Calls a model's methods interpreted, each result checked against the protocol and then coerced to the model's shapes."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KernelModel) -> None:
         self.model = model
         self.plain = interpreted(model)
         self._raw = {

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from airoas.compiler import fingerprint
+from airoas.compiler import cache, fingerprint
 from airoas.compiler.arrays import COERCIONS
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.native import ModelType, NativeClass
@@ -150,7 +150,7 @@ def _check_methods(self: Any, model_type: ModelType, names: frozenset[str]) -> N
 
 
 def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError | None:
-    """What is wrong with one method once it is compiled against the declared types, or None."""
+    """What is wrong with one method once it is compiled against the declared types, or None. One that compiled is remembered."""
     shapes = self.shapes
     user = written_in(type(self))[hook.name]
     kinds = dict.fromkeys(_STATES, shapes.state.native()) | dict.fromkeys(_INTEGERS, numba.int64)
@@ -160,11 +160,17 @@ def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError |
     dispatcher = specialise(user, model_type.mode)
     where = location(self, hook.name)
     signature = (model_type.only(hook.name), *[kinds[parameter] for parameter in hook.parameters])
+    known = ("method", hook.name, *map(cache.spelled, signature))
+    if signature[0].cacheable and cache.is_remembered(*known):
+        return None
     try:
         dispatcher.compile(signature)
     except COMPILER_ERRORS as error:
         return explain(error, where, type(self))
-    return _return_problem(self, hook, dispatcher.overloads[signature].signature.return_type, where)
+    problem = _return_problem(self, hook, dispatcher.overloads[signature].signature.return_type, where)
+    if problem is None and signature[0].cacheable:
+        cache.remember(*known)
+    return problem
 
 
 def _return_problem(self: Any, hook: Hook, returned: Any, where: str) -> ModelError | None:

@@ -12,22 +12,31 @@ from airoas.errors import OptionError
 from airoas.modelling.decorator import model as make_model
 from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import written_in
+from airoas.modelling.macros import own_macros
+from airoas.modelling.spread import spread_actions
 
 ACTIONS = 24
 """Actions, about."""
-_DROPPED = ("action_space", "sample_action", "rollout_action", "legal")
+_DROPPED = ("action_space", "sample_action", "rollout_action", "legal", "macros")
 _kinds: dict[type, type] = {}
+
+
+def action_rows(model: Any) -> np.ndarray:
+    """[A, k] every action of a list; or some all over a space, and those that the model's macro-actions begin with."""
+    if model.n_actions:
+        return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
+    if model.space is None:
+        problem = f"{type(model).__name__} has continuous actions and does not say which there are"
+        raise OptionError(problem, "write `action_space`, with a Box or a Choice for each number of an action, or use POMCPOW.")
+    rows: np.ndarray = np.concatenate([spread_actions(model, ACTIONS), *(macro[:1] for macro in own_macros(model))])
+    return rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
 
 
 def discretised(model: Any, rows: np.ndarray | None = None) -> Any:
     """The same problem, in the same states, where only these actions [A, k] may be chosen; by default some all over its space."""
     if model.n_actions:
         raise OptionError(f"{type(model).__name__} has a list of actions", "use it as it is.")
-    if rows is None:
-        if model.space is None:
-            problem = f"{type(model).__name__} has continuous actions and does not say which there are"
-            raise OptionError(problem, "write `action_space`, with a Box or a Choice for each number of an action, or use POMCPOW.")
-        rows = model.space.spread(ACTIONS)
+    rows = action_rows(model) if rows is None else rows
     kind = type(model)
     if kind not in _kinds:
         _kinds[kind] = _discretised_class(model)

@@ -17,6 +17,7 @@ from airoas.compiler.kernels import interpreted, kernel
 from airoas.compiler.specialise import specialise
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape, is_number
 from airoas.rng import Rng
 
@@ -29,7 +30,7 @@ _FEW = 500  # states that are looked at without compiling anything for it
 class Gate:
     """What states, observations or actions of a model may pass."""
 
-    def __init__(self, model: Any, what: str) -> None:
+    def __init__(self, model: KernelModel, what: str) -> None:
         self._model, self._what = model, what
         self._shape: Shape | None = getattr(model.shapes, what)
         kinds = self._shape.kinds if self._shape else ("int",)
@@ -116,7 +117,7 @@ class Gate:
         return f"{self._names[k]} is {_number(rows[i, k])}, and not {self._range(k)}, in row {i}"
 
 
-def gate_of(model: Any, what: str) -> Gate:
+def gate_of(model: KernelModel, what: str) -> Gate:
     """The gate for a model's states ("state"), observations or actions."""
     held: dict[str, Gate] = model.__dict__.setdefault("_gates", {})
     if what not in held:
@@ -135,7 +136,7 @@ def as_numbers(values: Any, what: str) -> np.ndarray:
         raise OptionError(f"{what} are no numbers ({error})", "give an array of numbers.") from None
 
 
-def check_states(model: Any, rows: np.ndarray) -> None:
+def check_states(model: KernelModel, rows: np.ndarray) -> None:
     """Refuse rows [n, .] that are no states of the model."""
     gate, name = gate_of(model, "state"), type(model).__name__
     remedy = "make it with Particles.sample(model, n, rng)."
@@ -149,7 +150,7 @@ def check_states(model: Any, rows: np.ndarray) -> None:
         raise OptionError(f"the belief's states are none of {name}: {problem}", remedy)
 
 
-def check_discount(model: Any) -> None:
+def check_discount(model: KernelModel) -> None:
     """Refuse a discount with which rewards to come would grow, or count for nothing."""
     discount = model.discount
     if not is_number(discount) or not 0.0 < discount <= 1.0:
@@ -164,7 +165,7 @@ def check_stream(rng: Any) -> Rng:
     return rng
 
 
-def _stray(model: Any, rows: np.ndarray) -> int:
+def _stray(model: KernelModel, rows: np.ndarray) -> int:
     """The first row of a finite model whose index is out of range; -1 where there is none."""
     states = np.array(rows, order="C")
     if len(states) > _FEW:
@@ -173,7 +174,7 @@ def _stray(model: Any, rows: np.ndarray) -> int:
 
 
 @kernel
-def _first_stray(model: Any, states: Any) -> int:
+def _first_stray(model: KernelModel, states: Any) -> int:
     for i in range(len(states)):
         number = model.index(model.read_state(states, i))
         if number < 0 or number >= model.n_states():
@@ -181,7 +182,7 @@ def _first_stray(model: Any, states: Any) -> int:
     return -1
 
 
-def _limits(model: Any, what: str, width: int) -> np.ndarray:
+def _limits(model: KernelModel, what: str, width: int) -> np.ndarray:
     """[2, width] the least and the largest value of each number of a row, infinite where the model does not know."""
     if what == "action":
         return np.array([[0.0] * width, [model.n_actions - 1.0] * width]) if model.n_actions else _unlimited(width)
@@ -189,6 +190,8 @@ def _limits(model: Any, what: str, width: int) -> np.ndarray:
     if what in written:
         try:
             low, high = (np.broadcast_to(np.asarray(side, np.float64), (width,)) for side in written[what])
+            if not (low <= high).all():
+                raise ValueError
         except (TypeError, ValueError):
             remedy = f"give the least and the largest, a number or {width} each: {{'{what}': (low, high)}}."
             raise ModelError(f"returns {written[what]!r} for the {what}", remedy, where=location(model, "limits")) from None
@@ -200,7 +203,7 @@ def _unlimited(width: int) -> np.ndarray:
     return np.array([[-np.inf] * width, [np.inf] * width])
 
 
-def _enumerated(model: Any, width: int) -> np.ndarray:
+def _enumerated(model: KernelModel, width: int) -> np.ndarray:
     """The limits of a finite model's states."""
     limits, workspace = np.array([[np.inf] * width, [-np.inf] * width]), np.zeros((1, width))
     if int(model.n_states()) > _FEW:
@@ -211,7 +214,7 @@ def _enumerated(model: Any, width: int) -> np.ndarray:
 
 
 @kernel
-def _find_limits(model: Any, limits: Any, workspace: Any) -> None:
+def _find_limits(model: KernelModel, limits: Any, workspace: Any) -> None:
     for i in range(model.n_states()):
         model.write_state(workspace, 0, model.state(i))
         for k in range(workspace.shape[1]):

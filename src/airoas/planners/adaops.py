@@ -17,6 +17,7 @@ from airoas.bounds import Bounds
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf, widen
 from airoas.planners.bounded.search import Search, make_search
@@ -43,6 +44,7 @@ from airoas.planners.bounded.tree import (
 from airoas.rng import hash_key, new_stream
 
 _Z = 1.6448536269514722  # the normal quantile of 1 - eta, eta = 0.05
+_MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class AdaOPS(BoundedPlanner):
 
     min_particles: int = 30
     """m_min: particles of a node that fills at most two cells of the grid, and of every node where the model has no `cell`."""
-    max_particles: int = 1000
-    """No node has more."""
+    max_particles: int | None = None
+    """No node has more. None: 1000, or fewer where the root's actions would take more than a tenth of the `seconds`; the notes then say
+    how many."""
     delta: float = 0.1
     """Observations share a branch where their weights differ by no more (L1)."""
     target_inefficiency: float = 2.0
@@ -63,23 +66,32 @@ class AdaOPS(BoundedPlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.min_particles <= self.max_particles:
+        if not 1 <= self.min_particles <= self._most():
             problem = f"min_particles is {self.min_particles} and max_particles {self.max_particles}"
-            raise OptionError(problem, "use 1 <= min_particles <= max_particles; 30 and 1000 are the defaults.")
+            raise OptionError(problem, "use 1 <= min_particles <= max_particles; 30 and None are the defaults.")
         if math.isnan(self.delta):
             raise OptionError("delta is nan", "use 0 to 2, or a negative number for no sharing; 0.1 is the default.")
         if not self.target_inefficiency >= 1.0:
             raise OptionError(f"target_inefficiency is {self.target_inefficiency}", "choose it at 1 or above; 2 is the default.")
 
-    def particles_at_root(self, model: Any, belief: Particles) -> int:
+    def _most(self) -> int:
+        return max(_MOST, self.min_particles) if self.max_particles is None else self.max_particles
+
+    def follows_time(self) -> tuple[int, int] | None:
+        return (self.min_particles, 2) if self.max_particles is None else None
+
+    def limit_particles(self, search: Any, most: int | None) -> None:
+        search.most = len(search.cells) if most is None else most
+
+    def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
         if not model.has("cell"):
             return self.min_particles
         states, cells = np.array(belief.states), np.zeros(len(belief), np.int64)
         cells_of(model)(states, belief.weights > 0.0, cells)
-        return kld_size(len(np.unique(cells[belief.weights > 0.0])), self.min_particles, self.max_particles)
+        return kld_size(len(np.unique(cells[belief.weights > 0.0])), self.min_particles, self._most())
 
-    def make_search(self, model: Any, bounds: Bounds) -> GridSearch:
-        most = self.max_particles if model.has("cell") else self.min_particles
+    def make_search(self, model: KernelModel, bounds: Bounds) -> GridSearch:
+        most = self._most() if model.has("cell") else self.min_particles
         search = make_search(model, bounds, most, most, self.delta, False)
         return GridSearch(
             search=search,
@@ -98,7 +110,7 @@ class AdaOPS(BoundedPlanner):
     def kernel(self) -> Kernel:
         return plan
 
-    def notes(self, model: Any) -> dict[str, Any]:
+    def notes(self, model: KernelModel) -> dict[str, Any]:
         return {"grid": "cell" if model.has("cell") else f"none: the model has no `cell`, every node has {self.min_particles} particles"}
 
 
@@ -121,7 +133,7 @@ class GridSearch(Record):
 
 
 @kernel
-def _find_cells(model: Any, states: Any, alive: Any, cells: Any) -> None:
+def _find_cells(model: KernelModel, states: Any, alive: Any, cells: Any) -> None:
     for i in range(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
@@ -138,7 +150,7 @@ def _no_cells(owner: Any, states: Any, alive: Any, cells: Any) -> None:
     pass
 
 
-def cells_of(model: Any) -> Bound:
+def cells_of(model: KernelModel) -> Bound:
     """(states, alive, cells) -> the model's `cell` of each live row."""
     examples = np.zeros((1, 1)), np.zeros(1, np.bool_), np.zeros(1, np.int64)
     return _find_cells.bind(model, *examples) if model.has("cell") else _no_cells.bind(_NoGrid(), *examples)

@@ -101,8 +101,8 @@ class AIROAS(BoundedPlanner):
     trial: str = "excess"
     """"excess" (a trial ends where nothing is left to gain) or "full" (it goes on to `max_depth`)."""
     policy: str = "auto"
-    """A policy found from the simulator leads, improved by rollouts: "auto" where the bounds are estimates, unless the search
-    earned more when both played, in `prepare`; "always" or "none"."""
+    """A policy found from the simulator leads, improved by rollouts: "auto" where the bounds are estimates, and the model's own only if
+    its actions are a list, unless the search earned more when both played, in `prepare`; "always" or "none"."""
     learn_seconds: float = 30.0
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     literal_weights: str = "likelihood"
@@ -171,9 +171,8 @@ class AIROAS(BoundedPlanner):
         return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))
 
     def _wants_policy(self, model: Any, bounds: Bounds) -> bool:
-        if not model.n_actions:
-            return False
-        return self.policy == "always" or (self.policy == "auto" and self.anneal != "literal" and not bounds.sound)
+        estimated = model.n_actions or not (model.has("heuristic") or model.has("value_bounds"))
+        return self.policy == "always" or (self.policy == "auto" and estimated and self.anneal != "literal" and not bounds.sound)
 
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
         if not self._wants_policy(model, bounds) or (self.policy == "auto" and self._search_leads(model)):

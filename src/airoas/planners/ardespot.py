@@ -18,6 +18,7 @@ from airoas.bounds import Bounds
 from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded.expansion import are_equal
 from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
 from airoas.planners.bounded.search import CHUNK, Search, make_search
@@ -47,6 +48,8 @@ from airoas.planners.bounded.tree import (
 from airoas.planners.bounded.view import BeliefTree
 from airoas.rng import hash_key
 
+_FEWEST, _SCENARIOS = 20, 500
+
 
 @dataclass(frozen=True)
 class ARDESPOT(BoundedPlanner):
@@ -55,8 +58,8 @@ class ARDESPOT(BoundedPlanner):
     Differs: the root is expanded before the clock is looked at, so that there is always an action to answer.
     """
 
-    scenarios: int = 500
-    """K"""
+    scenarios: int | None = None
+    """K. None: 500, or fewer where the root's actions would take more than a tenth of the `seconds`; the notes then say how many."""
     regularisation: float = 0.01
     """lambda: what a node of the policy tree costs."""
     gap: float = 0.0
@@ -65,8 +68,8 @@ class ARDESPOT(BoundedPlanner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scenarios < 1:
-            raise OptionError(f"scenarios is {self.scenarios}", "use at least 1; 500 is the default.")
+        if self.scenarios is not None and self.scenarios < 1:
+            raise OptionError(f"scenarios is {self.scenarios}", "use at least 1, or None.")
         if not 0.0 <= self.regularisation < math.inf:
             raise OptionError(f"regularisation is {self.regularisation}", "use 0 or more; 0.01 is the default.")
 
@@ -74,17 +77,21 @@ class ARDESPOT(BoundedPlanner):
         """Why this planner cannot plan for the model, or None."""
         return None if model.n_actions else "ARDESPOT needs a finite set of actions; AIROAS and POMCPOW plan with continuous ones"
 
-    def particles_at_root(self, model: Any, belief: Particles) -> int:
-        return self.scenarios
+    def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
+        return _SCENARIOS if self.scenarios is None else self.scenarios
 
-    def make_search(self, model: Any, bounds: Bounds) -> Scenarios:
-        search = make_search(model, bounds, self.scenarios, self.scenarios, 0.0, False, weighs=False)
+    def follows_time(self) -> tuple[int, int] | None:
+        return (_FEWEST, 1) if self.scenarios is None else None
+
+    def make_search(self, model: KernelModel, bounds: Bounds) -> Scenarios:
+        most = _SCENARIOS if self.scenarios is None else self.scenarios
+        search = make_search(model, bounds, most, most, 0.0, False, weighs=False)
         return Scenarios(
             search=search,
-            sums=np.zeros((self.scenarios, bounds.width)),
-            after=np.zeros((self.scenarios, model.shapes.state.size)),
-            groups=np.zeros(self.scenarios, np.int64),
-            counts=np.zeros(self.scenarios, np.int64),
+            sums=np.zeros((most, bounds.width)),
+            after=np.zeros((most, model.shapes.state.size)),
+            groups=np.zeros(most, np.int64),
+            counts=np.zeros(most, np.int64),
             regularisation=float(self.regularisation),
             allowed=search.allowed,
             seed=0,
@@ -94,7 +101,7 @@ class ARDESPOT(BoundedPlanner):
     def kernel(self) -> Kernel:
         return plan
 
-    def view(self, model: Any, tree: Tree) -> BeliefTree:
+    def view(self, model: KernelModel, tree: Tree) -> BeliefTree:
         return BeliefTree(model, tree, weighted=False)
 
 

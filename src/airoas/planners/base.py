@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from airoas.belief.particles import Particles, admit
+from airoas.compiler.clock import read_clock
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.decorator import live_initial
 from airoas.modelling.gate import check_discount, check_stream
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
@@ -107,7 +108,7 @@ def check_options(planner: Any) -> None:
         raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 1_000_000_000.")
 
 
-def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow.
     What is no belief over the model's states, or no stream, is refused here."""
     admit(model, belief)
@@ -126,18 +127,18 @@ def live_particles(model: Any, belief: Particles, rng: Rng) -> tuple[np.ndarray,
     return states, weights, allowed
 
 
-def refuse_reward(model: Any, state: Any, action: Any, reward: float) -> ModelError:
+def refuse_reward(model: KernelModel, state: Any, action: Any, reward: float) -> ModelError:
     """What to say of a reward that no search can go on with."""
     name = model.action_names[action] if model.action_names else numbers(action)
     problem = f"gives the reward {reward:g} for the action {name} in state {state!r}"
     return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
-def decide_terminal(model: Any, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
+def decide_terminal(model: KernelModel, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
     """The answer where the episode has ended in every particle: any action."""
     if model.n_actions:
         actions = np.flatnonzero(allowed)
         action = int(actions[rng.integer(len(actions))])
     else:
         action = model.sample_action(live_initial(model, rng), rng)
-    return Decision(action, 0.0, 0.0, 0.0, Stats("terminal", time.perf_counter() - begun, preparation=preparation))
+    return Decision(action, 0.0, 0.0, 0.0, Stats("terminal", read_clock() - begun, preparation=preparation))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airoas.belief.particles import Particles, _checked
+from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError
 from airoas.options import check_types
@@ -20,7 +20,7 @@ from airoas.rng import Rng, stream
 
 @dataclass(frozen=True)
 class FittedQ:
-    """The policy that AIROAS asks where it has no hints, alone. It answers within a millisecond or a few; `prepare` learns it.
+    """The policy that AIROAS asks where it has no hints, alone, without a search; `prepare` learns it.
 
     Without `prepare`, and with nothing on disk, it is QMDP.
     """
@@ -35,7 +35,9 @@ class FittedQ:
 
     def fits(self, model: Any) -> str | None:
         """Why this planner cannot plan for the model, or None."""
-        return None if model.n_actions else f"{type(model).__name__} has continuous actions; FittedQ needs a finite number of them"
+        if model.n_actions or (model.space is not None and not model.has("legal")):
+            return None
+        return f"FittedQ needs `actions` or an `action_space`{' without `legal`' if model.space is not None else ''}"
 
     def prepare(self, model: Any) -> None:
         """Learn now what is not on disk. Idempotent."""
@@ -45,11 +47,11 @@ class FittedQ:
         self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        begun = time.perf_counter()
+        begun = read_clock()
         self._refuse(_checked(model))
         is_new = model not in _waiting
         advisor = _take(model)
-        preparation = time.perf_counter() - begun if is_new else 0.0
+        preparation = read_clock() - begun if is_new else 0.0
         begun += preparation
         states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
@@ -59,8 +61,8 @@ class FittedQ:
         _waiting[model].append(advisor)
         known = advisor.learned
         notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
-        stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
-        return Decision(outlook.action, outlook.promised, stats=stats)
+        stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
+        return Decision(model.from_row("action", outlook.action), outlook.promised, stats=stats)
 
     def _refuse(self, model: Any) -> None:
         reason = self.fits(model)

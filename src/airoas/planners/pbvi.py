@@ -3,7 +3,6 @@ belief, the first action of the plan that is worth most there."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,11 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds.find import find_plans
 from airoas.bounds.finite.point_based import write_out
+from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.rng import Rng
 
@@ -44,11 +45,11 @@ class PBVI:
         _plans[model] = result
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        begun = time.perf_counter()
+        begun = read_clock()
         is_new = model not in _plans
         self.prepare(model)
         result = _plans[model]
-        preparation = time.perf_counter() - begun if is_new else 0.0
+        preparation = read_clock() - begun if is_new else 0.0
         begun += preparation
         states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
@@ -61,7 +62,7 @@ class PBVI:
         action = first if first >= 0 else int(actions[rng.integer(len(actions))])
         sound = bool(result["exact"])
         notes = {"plans": len(values), "sound": sound}
-        stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
+        stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
         return Decision(action, value, lower=value if sound else float("nan"), stats=stats)
 
 
@@ -70,7 +71,7 @@ _KEPT = 8  # models
 
 
 @kernel
-def _sum_values(model: Any, values: Any, states: Any, weights: Any, sums: Any) -> None:
+def _sum_values(model: KernelModel, values: Any, states: Any, weights: Any, sums: Any) -> None:
     """The value of each plan at a belief: weighted sums over its live states."""
     for i in range(len(states)):
         if weights[i] > 0.0:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from airoas.belief.particles import Particles
 from airoas.compiler.kernels import Kernel, Record
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.root import Root
 from airoas.planners.visits.search import NO_ACTION, Budget, add_legal_actions, finish, is_late, make_budget, search_by, start
@@ -18,12 +21,17 @@ from airoas.planners.visits.tree import (
     VisitTree,
     add_child,
     choose_by_ucb,
+    exploration,
     find_child,
     make_tree,
     pass_through,
     tree_bytes,
     tree_layout,
 )
+
+if TYPE_CHECKING:
+    from airoas.planners.visits.many import Decided
+    from airoas.rng import Rng
 
 PAPER = {"iterations": 20_000, "max_depth": 100, "c": 1.0, "estimate": "random"}
 """The settings of the AIROAS paper for every domain, `POMCP(**PAPER)`; c and the estimate, which it does not give, are the package's."""
@@ -34,17 +42,27 @@ class POMCP(VisitPlanner):
     """Branches on every observation that differs, and tries actions by UCB1. Continuous observations give a tree of one level:
     use POMCPOW."""
 
+    SEARCH_SPACE = {"c": ("float", 0.1, 300.0, "log"), "max_depth": ("int", 5, 100, "log"), "estimate": ("choice", ("rollout", "random"))}
+
     def fits(self, model: Any) -> str | None:
         """Why this planner cannot plan for the model, or None."""
         return None if model.n_actions else "it has continuous actions, which POMCP cannot list; use POMCPOW"
 
+    def plan_many(self, model: Any, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
+        """What `plan` decides for each belief with its stream, all at once on a GPU, where a thread grows a tree. The budget is
+        `iterations`. See docs/gpu.md."""
+        from airoas.compiler.device import device
+        from airoas.planners.visits.many import plan_many
+
+        return plan_many(device(), self, model, beliefs, rngs)
+
     def kernel(self) -> Kernel:
         return search_by(run_simulation, bytes_used)
 
-    def layout(self, model: Any, memory: int) -> Layout:
+    def layout(self, model: KernelModel, memory: int) -> Layout:
         return tree_layout(model, memory, self.max_depth)
 
-    def make_search(self, model: Any, block: Block) -> PomcpSearch:
+    def make_search(self, model: KernelModel, block: Block) -> PomcpSearch:
         tree = make_tree(model, block)
         simulation = make_simulation(model, tree, self.estimate)
         return PomcpSearch(
@@ -53,7 +71,7 @@ class POMCP(VisitPlanner):
             functions=bind_functions(model, simulation, self.estimate),
             budget=make_budget(),
             max_depth=self.max_depth,
-            c=float(self.c),
+            c=self.exploration(),
         )
 
 
@@ -81,7 +99,7 @@ def run_simulation(search: PomcpSearch, root: Root, rng: Any) -> int:
     observed in a terminal state.
     """
     tree, simulation, functions = search.tree, search.simulation, search.functions
-    max_depth, c = search.max_depth, search.c
+    max_depth, c = search.max_depth, exploration(tree, search.c)
     start(root, simulation, rng)
     history, depth, value = ROOT, 0, 0.0
     while depth < max_depth:

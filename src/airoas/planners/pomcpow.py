@@ -9,6 +9,7 @@ from typing import Any
 
 from airoas.compiler.kernels import Kernel, Record
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.spaces import Space, make_space
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.root import Root
@@ -25,7 +26,7 @@ from airoas.planners.visits.search import (
 )
 from airoas.planners.visits.session import VisitPlanner
 from airoas.planners.visits.simulation import Functions, Simulation, bind_functions, bind_log_likelihood, bind_proposal, make_simulation
-from airoas.planners.visits.tree import NONE, ROOT, VisitTree, choose_by_ucb, make_tree, pass_through, tree_bytes, tree_layout
+from airoas.planners.visits.tree import NONE, ROOT, VisitTree, choose_by_ucb, exploration, make_tree, pass_through, tree_bytes, tree_layout
 from airoas.planners.visits.widening import (
     Widening,
     add_particle,
@@ -85,6 +86,13 @@ class POMCPOW(VisitPlanner):
     check_repeat_action: bool = True
     """Whether an action equal to an earlier one is not added again."""
 
+    SEARCH_SPACE = {
+        "c": ("float", 0.1, 300.0, "log"),
+        "k_observation": ("float", 1.0, 30.0, "log"),
+        "alpha_observation": ("float", 0.005, 0.5, "log"),
+        "estimate": ("choice", ("rollout", "random")),
+    }
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("observation", "action"):
@@ -102,7 +110,7 @@ class POMCPOW(VisitPlanner):
         if not 0.0 <= self.epsilon < 1.0:
             raise OptionError(f"epsilon is {self.epsilon}", "choose it below 1; 0.01 is the default, 0 switches it off.")
 
-    def horizon(self, model: Any) -> int:
+    def horizon(self, model: KernelModel) -> int:
         """How many steps ahead the search looks: max_depth, or ceil(ln epsilon / ln discount) if that is less."""
         if self.epsilon == 0.0 or model.discount >= 1.0:
             return self.max_depth
@@ -119,10 +127,10 @@ class POMCPOW(VisitPlanner):
     def kernel(self) -> Kernel:
         return search_by(run_simulation, bytes_used)
 
-    def layout(self, model: Any, memory: int) -> Layout:
+    def layout(self, model: KernelModel, memory: int) -> Layout:
         return (*tree_layout(model, memory, self.max_depth), *widening_layout(model, memory, self.max_depth))
 
-    def make_search(self, model: Any, block: Block) -> PomcpowSearch:
+    def make_search(self, model: KernelModel, block: Block) -> PomcpowSearch:
         tree = make_tree(model, block)
         simulation = make_simulation(model, tree, self.estimate)
         return PomcpowSearch(
@@ -134,7 +142,7 @@ class POMCPOW(VisitPlanner):
             log_likelihood=bind_log_likelihood(model, simulation),
             budget=make_budget(),
             max_depth=self.horizon(model),
-            c=float(self.c),
+            c=self.exploration(),
             k_observation=float(self.k_observation),
             alpha_observation=float(self.alpha_observation),
             k_action=float(self.k_action),
@@ -208,7 +216,7 @@ def run_simulation(search: PomcpowSearch, root: Root, rng: Any) -> int:
     no history; its reward counts where it is drawn.
     """
     tree, widening, simulation, functions = search.tree, search.widening, search.simulation, search.functions
-    max_depth, c = search.max_depth, search.c
+    max_depth, c = search.max_depth, exploration(tree, search.c)
     start(root, simulation, rng)
     history, depth, value = ROOT, 0, 0.0
     while depth < max_depth:

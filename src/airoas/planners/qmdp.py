@@ -3,7 +3,6 @@ Cheap, and blind to what an observation is worth."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,10 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
+from airoas.compiler.clock import read_clock
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.rng import Rng
 
@@ -34,10 +35,10 @@ class QMDP:
         self._bounds(model)
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        begun = time.perf_counter()
+        begun = read_clock()
         is_new = model not in _prepared
         bounds = self._bounds(model)
-        preparation = time.perf_counter() - begun if is_new else 0.0
+        preparation = read_clock() - begun if is_new else 0.0
         begun += preparation
         _, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
@@ -47,10 +48,10 @@ class QMDP:
         best = np.flatnonzero(q == q.max())
         action = int(actions[best[rng.integer(len(best))]])
         notes = {"bounds": bounds.upper, "sound": bounds.sound}
-        stats = Stats("done", time.perf_counter() - begun, preparation=preparation, notes=notes)
+        stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
         return Decision(action, float(q.max()), upper=float(q.max()) if bounds.sound else float("nan"), stats=stats)
 
-    def _bounds(self, model: Any) -> Bounds:
+    def _bounds(self, model: KernelModel) -> Bounds:
         bounds = find_bounds(_checked(model), (0.0, "qmdp"))
         batch(model).inspect(np.zeros((1, model.shapes.state.size)), np.zeros(1, np.bool_), np.zeros(1, np.bool_))
         _prepared.add(model)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from airoas.belief.particles import Particles, _checked
+from airoas.compiler.clock import read_clock
 from airoas.modelling.batch import batch
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.rng import Rng
@@ -23,10 +23,10 @@ class Random:
         _ = batch(_checked(model)).inspect
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        asked = time.perf_counter()
+        asked = read_clock()
         is_new = "inspect" not in vars(batch(model))
         self.prepare(model)
-        begun = time.perf_counter()
+        begun = read_clock()
         preparation = begun - asked if is_new else 0.0
         states, weights, allowed = live_particles(model, belief, rng)
         if not weights.any():
@@ -37,4 +37,4 @@ class Random:
         else:
             actions = np.flatnonzero(allowed)
             action = int(actions[rng.integer(len(actions))])
-        return Decision(action, float("nan"), stats=Stats("done", time.perf_counter() - begun, preparation=preparation))
+        return Decision(action, float("nan"), stats=Stats("done", read_clock() - begun, preparation=preparation))

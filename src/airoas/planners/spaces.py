@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Record
+from airoas.modelling.kernel_model import KernelModel
 
 MOST_DRAWS = 20
 """To stay within a cell."""
@@ -31,7 +32,7 @@ class Space(Record):
     """How many numbers are of boxes."""
 
 
-def make_space(model: Any) -> Space:
+def make_space(model: KernelModel) -> Space:
     space = model.space
     if space is None:
         none, flags = np.zeros(0), np.zeros(0, np.bool_)

@@ -19,12 +19,15 @@ from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import Simulator
+from airoas.modelling.macros import LONGEST
 from airoas.rng import hash_key, new_stream
 
 FOLLOW, FORCED, HYPOTHESIS = range(3)
-"""What a run does: the policy from the start; one action first; for some steps what is best if one state were true."""
+"""What a run does: the policy from the start; given actions first; for some steps what is best if one state were true."""
 FEWEST, ALWAYS = 0.1, 2.0
 """Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
+SEEN = 1.0
+"""Nats that an observation tells for a macro-action to end."""
 _HALVINGS = 10
 GREEDY, DEFAULT, BLIND = range(3)
 """What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same."""
@@ -46,7 +49,9 @@ class Policy(Record):
     width: int
     """How many columns it writes."""
     actions: Any
-    """[A, .]"""
+    """[A, .] all of a list, or some all over a space."""
+    discrete: bool
+    """Whether they are all."""
     components: Any
     """[d] of the state, those that vary."""
     bits: Any
@@ -122,10 +127,10 @@ class Runs(Record):
     """[R, .]"""
     kind: Any
     """[R] FOLLOW, FORCED, ..."""
-    first: Any
-    """[R] the action that is forced."""
+    forced: Any
+    """[R, L, .] the actions that are given."""
     steps: Any
-    """[R] for how many steps the hypothesis is believed."""
+    """[R] how many of them, or for how many steps the hypothesis is believed."""
     hypotheses: Any
     """[R, .] the state that is taken for the truth."""
     hypotheses_alive: Any
@@ -186,7 +191,7 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         observing=np.zeros(runs, np.int64),
         observations=np.zeros((runs, model.shapes.observation.size)),
         kind=np.zeros(runs, np.int64),
-        first=np.zeros(runs, np.int64),
+        forced=np.zeros((runs, LONGEST, policy.actions.shape[1])),
         steps=np.zeros(runs, np.int64),
         hypotheses=np.zeros((runs, width)),
         hypotheses_alive=np.zeros(runs, np.bool_),
@@ -370,16 +375,32 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
         runs.chosen_action[r] = best_of(runs.q[r]) if runs.alive[r * runs.n_particles] else -1
     if policy.way != GREEDY:
         depart(policy, runs, hash_key(seed, 2, 0))
-    for r in range(runs.n_runs):
-        if runs.kind[r] == FORCED and t == 0 and runs.chosen_action[r] >= 0:
-            runs.chosen_action[r] = runs.first[r]
     if believing:
         believe(policy, runs, t, hash_key(seed, 1, 0))
     for r in range(runs.n_runs):
-        a = max(0, runs.chosen_action[r])
-        for row in range(r * runs.n_particles, (r + 1) * runs.n_particles):
-            for k in range(policy.actions.shape[1]):
-                runs.row_actions[row, k] = policy.actions[a, k]
+        if is_forced(policy, runs, r, t):
+            take(runs, r, runs.forced[r], t)
+        elif policy.way == DEFAULT and not policy.discrete and runs.kind[r] != HYPOTHESIS:
+            take(runs, r, runs.defaults, r)
+        else:
+            take(runs, r, policy.actions, max(0, runs.chosen_action[r]))
+
+
+def is_forced(policy: Policy, runs: Runs, r: int, t: int) -> bool:
+    """Whether a run is given its action at step t; it goes its own way from where that is not legal."""
+    if runs.kind[r] != FORCED or t >= runs.steps[r]:
+        return False
+    if t > 0 and policy.simulator.is_restricted and not runs.legal[r, int(runs.forced[r, t, 0])]:
+        runs.steps[r] = t
+        return False
+    return True
+
+
+def take(runs: Runs, r: int, actions: Any, i: int) -> None:
+    """Let a run take row i of the actions."""
+    for row in range(r * runs.n_particles, (r + 1) * runs.n_particles):
+        for k in range(actions.shape[1]):
+            runs.row_actions[row, k] = actions[i, k]
 
 
 def depart(policy: Policy, runs: Runs, seed: int) -> None:
@@ -397,8 +418,11 @@ def depart(policy: Policy, runs: Runs, seed: int) -> None:
         policy.simulator.default_actions(states, alive, seed, runs.world[:count], runs.defaults[:count])
     for r in range(count):
         a = int(runs.defaults[r, 0]) if policy.way == DEFAULT else policy.blind
-        if alive[r]:
+        if alive[r] and (policy.discrete or policy.way == BLIND):
             runs.chosen_action[r] = a if runs.legal[r, a] else first_of(runs.legal[r])
+        elif not alive[r]:
+            for k in range(policy.actions.shape[1]):
+                runs.defaults[r, k] = policy.actions[max(0, runs.chosen_action[r]), k]
 
 
 def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
@@ -477,9 +501,7 @@ def resample(runs: Runs, r: int, seed: int) -> None:
     """The particles of a run by the likelihood of what was seen, and the truth where that leaves too few."""
     n, start = runs.n_particles, r * runs.n_particles
     size = weigh_tempered(runs, start, 1.0)
-    if size >= runs.fewest * n:
-        runs.weights[0] = 0.0
-    elif size < runs.effective:
+    if size < runs.effective:
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -487,7 +509,9 @@ def resample(runs: Runs, r: int, seed: int) -> None:
                 high = middle
             else:
                 low = middle
-        weigh_tempered(runs, start, low)
+        size = weigh_tempered(runs, start, low)
+    if size >= runs.fewest * n:
+        runs.weights[0] = 0.0
     total = 0.0
     for j in range(n):
         total += runs.weights[j]
@@ -533,6 +557,23 @@ def choose_one(policy: Policy, runs: Runs, states: Any, weights: Any, seed: int)
 
 
 @kernel
+def compare_actions(policy: Policy, runs: Runs, actions: Any, seed: int, out: Any) -> None:
+    """out [n]: the q of any actions, at the belief that the first run was scored at, all of them with the same chances."""
+    m = policy.scored
+    some, alive, numbers = runs.scored[:m], runs.scored_alive[:m], runs.scored_numbers[:m]
+    after, rewards, arrived = runs.scored_after[:m], runs.scored_rewards[:m], runs.scored_arrived[:m]
+    for i in range(len(actions)):
+        policy.simulator.step(some, alive, actions[i : i + 1], seed, numbers, after, rewards, arrived)
+        policy.value(after, arrived, runs.values[:m], 0)
+        total, count = 0.0, 0
+        for j in range(m):
+            if alive[j]:
+                total += rewards[j] + (policy.simulator.discount * best_value(policy, runs.values, j) if arrived[j] else 0.0)
+                count += 1
+        out[i] = total / max(1, count)
+
+
+@kernel
 def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> int:
     """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up, or
     after `cut` steps, what the policy still promises counts for the rest. How many steps were made."""
@@ -547,6 +588,9 @@ def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int
             return t
         if advance(policy, runs, factor, hash_key(seed, t, 1)) == 0:
             break
+        for r in range(runs.n_runs):
+            if runs.kind[r] == FORCED and t + 1 < runs.steps[r] and runs.alive[r * runs.n_particles] and surprise(runs, r) > SEEN:
+                runs.steps[r] = t + 1
         factor *= policy.simulator.discount
     return horizon
 

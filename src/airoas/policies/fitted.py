@@ -26,6 +26,7 @@ from airoas.policies.belief_mdp import (
     n_features,
     score,
     set_runs,
+    take,
 )
 from airoas.rng import hash_key, new_stream, stream
 
@@ -92,8 +93,6 @@ class Walkers(Record):
     """[R] how often it is repeated yet."""
     way: Any
     """[R] how the walker chooses its actions."""
-    stored: Any
-    """[R] whose beliefs are kept."""
     before: Any
     """[R N, .] particles before a step."""
 
@@ -137,10 +136,7 @@ def collect(
                 break
             total = walking.n_runs * n
             for r in range(walking.n_runs):
-                a = max(0, walking.chosen_action[r])
-                for row in range(r * n, r * n + n):
-                    for k in range(policy.actions.shape[1]):
-                        walking.row_actions[row, k] = policy.actions[a, k]
+                take(walking, r, policy.actions, max(0, walking.chosen_action[r]))
             for row in range(total):
                 for k in range(walking.states.shape[1]):
                     walkers.before[row, k] = walking.states[row, k]
@@ -322,7 +318,6 @@ def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tupl
         burst=np.zeros(walks, np.int64),
         left=np.zeros(walks, np.int64),
         way=np.zeros(walks),
-        stored=np.zeros(walks, np.bool_),
         before=np.zeros_like(walking.states),
     )
     return walking, walkers, trying

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,10 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
 from airoas.bounds.store import alone, digest_of_sources, keep, stored
+from airoas.compiler.clock import read_clock
+from airoas.compiler.interrupt import interruptible
 from airoas.errors import OptionError
+from airoas.modelling.discretised import action_rows
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
@@ -44,7 +46,7 @@ class Learned:
     digest: str
     """Of the correction: the same seed and rounds give the same."""
     policy: str = "qmdp"
-    """What earned most in validation: "learned", "qmdp", "default" (the model's own), or "blind"."""
+    """"learned", unless "qmdp", "default" (the model's own) or "blind" earned more in validation."""
     blind: int = 0
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -55,17 +57,17 @@ class Learned:
 
 def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least."""
-    if not model.n_actions or model.n_actions > MOST_ACTIONS:
-        return Learned(None, 0, "")
     policy = make_policy(model)
+    if len(policy.actions) > MOST_ACTIONS:
+        return Learned(None, 0, "")
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
     _warm_up(model, policy, initial, weights)
-    begun, pace = time.perf_counter(), 0.0
-    while rounds < len(ROUNDS) and (rounds == 0 or time.perf_counter() - begun + pace * ROUNDS[rounds] < seconds):
-        started = time.perf_counter()
+    begun, pace = read_clock(), 0.0
+    while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < seconds):
+        started = read_clock()
         progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, sum(ROUNDS[: rounds + 1]))
@@ -73,7 +75,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         experience.count = part.count
         correction = fit(policy, part, rounds)
         policy = make_policy(model, correction)
-        pace = (time.perf_counter() - started) / ROUNDS[rounds]
+        pace = (read_clock() - started) / ROUNDS[rounds]
         rounds += 1
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
@@ -90,9 +92,10 @@ def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarra
 
 
 def _best(returns: dict[str, tuple[float, float]]) -> str:
-    """The policy that earned most; the model's own and the blind one only beyond their errors."""
-    best = max(("learned", "qmdp"), key=lambda name: returns[name][0])
-    for name in ("default", "blind"):
+    """What was learned, unless another policy earned more beyond the errors: it knows what uncertainty costs, so that rollouts of it can
+    be cut and more of them made."""
+    best = "learned"
+    for name in ("qmdp", "default", "blind"):
         if name in returns and returns[name][0] - returns[best][0] > 2.0 * math.hypot(returns[name][1], returns[best][1]):
             best = name
     return best
@@ -140,7 +143,7 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
             known = find_learned(model)
             if known is None:
                 _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
-                known = learn(model, seconds, progress)
+                known = interruptible(lambda: learn(model, seconds, progress))
                 keep(model, _what(), to_arrays(known))
                 _known[model.fingerprint] = known
     return known
@@ -148,7 +151,7 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
 
 def save(learned: Learned, model: Any, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
-    arrays = {"model": np.array(type(model).__name__), "actions": np.array(model.n_actions), **to_arrays(learned)}
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(learned)}
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
@@ -164,10 +167,11 @@ def load(model: Any, path: str | Path) -> Learned:
         raise OptionError(
             f"{path} holds no learned policy ({type(error).__name__})", "write it with FittedQ().save(model, path)."
         ) from None
-    if written_for != (type(model).__name__, model.n_actions):
+    actions = len(action_rows(model))
+    if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), model.n_actions):
+    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), actions):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint] = known
     return known
@@ -213,8 +217,6 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:
     """The policy that earned most: QMDP where nothing was learned."""
-    if not model.n_actions:
-        raise OptionError(f"{type(model).__name__} has continuous actions", "use POMCPOW.")
     if learned is None:
         return make_policy(model)
     way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)

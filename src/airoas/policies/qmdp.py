@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from airoas.bounds import find_bounds
-from airoas.bounds.learned.forest import Forest
+from airoas.bounds.learned.forest import Forest, zero
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
+from airoas.modelling.discretised import action_rows, discretised
 from airoas.policies.belief_mdp import GREEDY, Policy
 from airoas.rng import stream
 
@@ -17,8 +18,8 @@ SCORED = 24
 """Particles that q is averaged over where each of them is simulated, and four times as many where it is looked up."""
 LOOKED_AT = 100
 """Particles that q is averaged over at least, for a decision."""
-_SIMULATED = 320  # steps for q of one belief, about, where actions are many
-_MOST_BITS = 32
+_STEPS_FOR_Q = 320  # steps for q of one belief, about, where actions are many
+_MOST_BITS = 53
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
@@ -26,8 +27,9 @@ def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY,
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values."""
     bounds = find_bounds(model, (0.0, "auto"))
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
-    functions, kinds = batch(model), model.shapes.state.kinds
-    visited = walk(model, 200, 4, 1.0, stream(0, "components"))
+    functions, kinds, actions = batch(model), model.shapes.state.kinds, action_rows(model)
+    discrete = model if model.n_actions else discretised(model)
+    visited = walk(discrete, 200, 4, 1.0, stream(0, "components"))
     varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
     return Policy(
         simulator=functions.simulator,
@@ -38,30 +40,19 @@ def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY,
         n_values=bounds.width - 1,
         column=1,
         width=bounds.width,
-        actions=np.arange(model.n_actions, dtype=np.float64)[:, None].copy(),
+        actions=actions,
+        discrete=bool(model.n_actions),
         components=np.array(varies, dtype=np.int64),
         bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
-        correction=correction or no_correction(model.n_actions),
+        correction=correction or zero(len(actions)),
         corrected=correction is not None,
         bias=bias,
         way=way,
         blind=blind,
-        scored=4 * SCORED if looked_up else max(SCORED // 3, min(SCORED, _SIMULATED // model.n_actions)),
+        scored=4 * SCORED if looked_up else max(SCORED // 3, min(SCORED, _STEPS_FOR_Q // len(actions))),
     )
 
 
 def _bits(values: np.ndarray, kind: str) -> int:
     most = int(values.max())
     return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE <= most < 1 << _MOST_BITS else 0
-
-
-def no_correction(actions: int) -> Forest:
-    """A forest that says 0."""
-    return Forest(
-        roots=np.zeros(1, np.int64),
-        first=np.zeros(1, np.int64),
-        second=np.zeros(1, np.int64),
-        cut=np.zeros(1),
-        child=np.full(1, -1, np.int64),
-        values=np.zeros((1, actions)),
-    )

@@ -8,6 +8,7 @@ information: the most promising ones would not be looks, which cost and promise 
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,20 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.clock import now
-from airoas.policies.belief_mdp import FOLLOW, FORCED, GREEDY, HYPOTHESIS, Policy, Runs, choose_one, inform, make_runs, roll_out
+from airoas.modelling.actions import ActionSpace
+from airoas.policies.belief_mdp import (
+    FOLLOW,
+    FORCED,
+    GREEDY,
+    HYPOTHESIS,
+    Policy,
+    Runs,
+    choose_one,
+    compare_actions,
+    inform,
+    make_runs,
+    roll_out,
+)
 from airoas.policies.qmdp import LOOKED_AT
 
 PARTICLES = 80
@@ -30,13 +44,15 @@ SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
 CUT = 20
 """Steps of a run after which what was learned is believed for the rest."""
-SCORED, _SIMULATED = 8, 80
+SCORED, _STEPS_IN_RUN = 8, 80
 """Particles that q is averaged over in a run, where each of them is simulated, and how many steps that may take."""
 SHORTEST = 10
 """Steps of a run that time has cut off, at least, for it to count."""
+_DOUBT = 2  # worlds
 _BATCH = 64  # runs of one call, at most
 _STEP = 2e-3  # seconds for a step of all of them, about: the deadline is looked at between steps
 _CHOSEN_FROM = 1000  # particles from which a policy chooses
+_WIDTHS, _NEAR = (0.06, 0.03, 0.015), 6  # of the box, and actions drawn with each
 _PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of information: its range for that part of the range of values
 
 
@@ -44,7 +60,8 @@ _PRICES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of information: its range for that part 
 class Candidate:
     """Something to begin with, and what came of it in each world."""
 
-    action: int
+    actions: np.ndarray
+    """[L, .] none where a state is taken for the truth."""
     hypothesis: int = -1
     """Number of the state that is taken for the truth; -1 for none."""
     steps: int = 0
@@ -55,12 +72,16 @@ class Candidate:
         return float(np.mean(self.returns)) if self.returns else -math.inf
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
-        """Mean of the paired differences to another, and its error; the error is inf where there are too few pairs."""
+        """Mean of the paired differences to another, and its error; the error is inf where there are too few pairs.
+
+        A few worlds in which nothing differs say little: the differences are taken to vary as much as the returns do in some more.
+        """
         n = min(len(self.returns), len(other.returns))
         if n < 2:
             return 0.0, math.inf
         gaps = np.subtract(self.returns[:n], other.returns[:n])
-        return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(n)) + 1e-12
+        squares = float(((gaps - gaps.mean()) ** 2).sum()) + _DOUBT * float(np.var(other.returns[:n], ddof=1))
+        return float(gaps.mean()), math.sqrt(squares / (n - 1 + _DOUBT) / n) + 1e-12
 
 
 class Rollouts:
@@ -68,20 +89,21 @@ class Rollouts:
 
     def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
         self.policy = policy
-        few = 3 * SCORED if policy.by_action else max(1, min(SCORED, _SIMULATED // model.n_actions))
+        few = 3 * SCORED if policy.by_action else max(1, min(SCORED, _STEPS_IN_RUN // len(policy.actions)))
         self._many, self._few = max(policy.scored, LOOKED_AT), min(policy.scored, particles, few)
         policy.scored = self._many
         self._pace = 0.0  # seconds for a step of a run
         self._price = 0.0  # seconds for a run
         self._one: Runs = make_runs(model, policy, 1, _CHOSEN_FROM)
         policy.scored = self._few
-        self._runs: Runs = make_runs(model, policy, max(_BATCH, model.n_actions), particles)
+        self._runs: Runs = make_runs(model, policy, max(_BATCH, len(policy.actions)), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
         if policy.corrected and policy.way == GREEDY:
             self._runs.cut = CUT
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
         choose_one.prepare(policy, self._one, rows, ones, 0)
         roll_out.prepare(policy, self._runs, rows, ones, 1, 0)
+        compare_actions.prepare(policy, self._one, policy.actions, 0, np.zeros(len(policy.actions)))
         inform.prepare(policy, self._runs, rows, ones, np.ones(1, np.bool_), 0, ones)
 
     def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
@@ -107,6 +129,19 @@ class Rollouts:
         dear = [int(np.argmax(q + price * scale * information)) for price in _PRICES]
         return list(dict.fromkeys([*dear, *order]))[:most]
 
+    def refine(self, space: ActionSpace, actions: np.ndarray, seed: int, deadline: float) -> np.ndarray:
+        """In place of each of these actions, while there is time, the best of some around it, nearer and nearer, by their q. After
+        `act`, from the same belief."""
+        one, rng, best = self._one, np.random.default_rng(seed), actions.copy()
+        self.policy.scored = self._many
+        for i, width in itertools.product(range(len(actions)), _WIDTHS):
+            if now() < deadline:
+                rows = np.concatenate([best[i : i + 1], space.near(best[i], width, _NEAR, rng)])
+                q = np.zeros(len(rows))
+                compare_actions(self.policy, one, rows, seed, q)
+                best[i] = rows[np.argmax(q)]
+        return best
+
     def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
         """The best action if this were the state."""
         one, self.policy.scored = self._one, self._many
@@ -128,7 +163,7 @@ class Rollouts:
         deadline: float,
         rounds: int,
     ) -> int:
-        """Fill in the candidates' returns; how many runs were made."""
+        """Fill in the candidates' returns; how many runs were made. The first candidate, with which the others are compared, stays."""
         left, world, worlds, finished = list(candidates), 0, WORLDS, 0
         self.policy.scored = self._few
         for _ in range(rounds):
@@ -141,10 +176,12 @@ class Rollouts:
                     return finished
                 finished, done = finished + len(pairs), some.stop
             world, worlds = world + worlds, 2 * worlds
-            best = max(left, key=lambda candidate: candidate.mean)
-            left = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
-            if len(left) == 1 or now() >= deadline:
+            own = left[0]
+            best = max(left, key=lambda candidate: candidate.gain_over(own)[0])
+            rivals = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
+            if len(rivals) == 1 or now() >= deadline:
                 break
+            left = [own, *(candidate for candidate in rivals if candidate is not own)]
         return finished
 
     def _run(
@@ -161,10 +198,12 @@ class Rollouts:
         runs.deadline = deadline - self._pace * len(pairs)
         for r, (candidate, world) in enumerate(pairs):
             believes = candidate.hypothesis >= 0
-            runs.kind[r], runs.first[r] = HYPOTHESIS if believes else FORCED, max(0, candidate.action)
-            runs.steps[r], runs.world[r], runs.hypotheses_alive[r] = candidate.steps, world, believes
+            runs.kind[r], runs.world[r], runs.hypotheses_alive[r] = HYPOTHESIS if believes else FORCED, world, believes
             if believes:
-                runs.hypotheses[r] = hypotheses[candidate.hypothesis]
+                runs.hypotheses[r], runs.steps[r] = hypotheses[candidate.hypothesis], candidate.steps
+            else:
+                runs.steps[r] = len(candidate.actions)
+                runs.forced[r, : len(candidate.actions)] = candidate.actions
         steps = int(roll_out(self.policy, runs, states, weights, self.horizon, seed))
         self._pace = max(0.7 * self._pace, (now() - begun) / max(1, steps) / len(pairs))
         self._price = 0.5 * (self._price or (now() - begun) / len(pairs)) + 0.5 * (now() - begun) / len(pairs)

@@ -14,7 +14,7 @@ from airoas.rng import stream
 
 RUNS = 64
 PARTICLES = 1000
-_SIMULATED = 1000  # steps for q of one belief, about: here as many particles are looked at as in a decision, or nearly
+_STEPS_IN_VALIDATION = 1000  # steps for q of one belief, about: here as many particles are looked at as in a decision, or nearly
 
 
 def validate(model: Any, correction: Forest | None, states: np.ndarray, weights: np.ndarray) -> tuple[dict[str, tuple[float, float]], int]:
@@ -24,11 +24,12 @@ def validate(model: Any, correction: Forest | None, states: np.ndarray, weights:
     if model.has("rollout_action"):
         policies["default"] = make_policy(model, way=DEFAULT)
     for policy in policies.values():
-        policy.scored = max(policy.scored, min(LOOKED_AT, _SIMULATED // model.n_actions))
+        policy.scored = max(policy.scored, min(LOOKED_AT, _STEPS_IN_VALIDATION // len(policy.actions)))
     returns = {name: _mean(_earn(model, policy, PARTICLES, states, weights)) for name, policy in policies.items()}
     always, blind = make_policy(model, way=BLIND), []
     always.scored = 1  # its values are not asked for
-    for always.blind in range(model.n_actions):
+    for a in range(len(always.actions)):
+        always.blind = a
         blind.append(_mean(_earn(model, always, 2, states, weights)))
     best = int(np.argmax([mean for mean, _ in blind]))
     return returns | {"blind": blind[best]}, best

@@ -9,6 +9,7 @@ import numpy as np
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import stream
 
 MOST_BYTES = 1 << 30
@@ -35,12 +36,12 @@ class Enumeration(NamedTuple):
     """Whether the rewards are: False where they vary and are averages of simulated steps."""
 
 
-def can_enumerate(model: Any) -> bool:
+def can_enumerate(model: KernelModel) -> bool:
     """Whether the model is finite and small enough to be written out: a table of values within 100 MB."""
     return bool(model.is_finite) and int(model.n_states()) * model.n_actions * 8 <= 100_000_000
 
 
-def enumerate_model(model: Any) -> Enumeration:
+def enumerate_model(model: KernelModel) -> Enumeration:
     """Every transition and expected reward of a finite model."""
     if not model.is_finite:
         remedy = "give it n_states, index, state and successor, or choose bounds that need no enumeration."
@@ -65,7 +66,7 @@ def enumerate_model(model: Any) -> Enumeration:
     return Enumeration(successors, probabilities, rewards, legal, terminal, exact)
 
 
-def observation_probabilities(model: Any, table: Enumeration) -> np.ndarray | None:
+def observation_probabilities(model: KernelModel, table: Enumeration) -> np.ndarray | None:
     """p(o | s2, a) [S, A, O] of observations met in every state arrived in; None where there are more than 64, or not whole numbers.
 
     Rare ones may be missing, so that a row sums to less than 1.
@@ -89,7 +90,7 @@ def observation_probabilities(model: Any, table: Enumeration) -> np.ndarray | No
 
 
 @kernel
-def _widest(model: Any, size: int) -> tuple[int, float]:
+def _widest(model: KernelModel, size: int) -> tuple[int, float]:
     """The largest number of successors, and the sum of probabilities that is farthest from 1."""
     widest = 1
     worst = 1.0
@@ -111,7 +112,7 @@ def _widest(model: Any, size: int) -> tuple[int, float]:
 
 
 @kernel
-def _fill_transitions(model: Any, successors: Any, probabilities: Any, legal: Any, terminal: Any) -> None:
+def _fill_transitions(model: KernelModel, successors: Any, probabilities: Any, legal: Any, terminal: Any) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         terminal[i] = model.is_terminal(s)
@@ -131,7 +132,7 @@ def _fill_transitions(model: Any, successors: Any, probabilities: Any, legal: An
 
 
 @kernel
-def _fill_rewards(model: Any, rewards: Any) -> None:
+def _fill_rewards(model: KernelModel, rewards: Any) -> None:
     for i in range(rewards.shape[0]):
         s = model.state(i)
         if not model.is_terminal(s):
@@ -140,7 +141,7 @@ def _fill_rewards(model: Any, rewards: Any) -> None:
 
 
 @kernel
-def _simulate_rewards(model: Any, rewards: Any, draws: int, rng: Any) -> bool:
+def _simulate_rewards(model: KernelModel, rewards: Any, draws: int, rng: Any) -> bool:
     """Whether they vary."""
     vary = False
     for i in range(rewards.shape[0]):
@@ -157,7 +158,7 @@ def _simulate_rewards(model: Any, rewards: Any, draws: int, rng: Any) -> bool:
 
 
 @kernel
-def _meet_observations(model: Any, terminal: Any, seen: Any, row: Any, draws: int, rng: Any) -> int:
+def _meet_observations(model: KernelModel, terminal: Any, seen: Any, row: Any, draws: int, rng: Any) -> int:
     """Collect the observations drawn in every state; how many there are, -1 where `seen` is too short."""
     count = 0
     for i in range(len(terminal)):
@@ -183,7 +184,7 @@ def _meet_observations(model: Any, terminal: Any, seen: Any, row: Any, draws: in
 
 
 @kernel
-def _weigh_observations(model: Any, terminal: Any, seen: Any, likelihoods: Any) -> None:
+def _weigh_observations(model: KernelModel, terminal: Any, seen: Any, likelihoods: Any) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         if not terminal[i]:

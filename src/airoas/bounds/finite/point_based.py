@@ -27,6 +27,7 @@ from airoas.bounds.finite.enumeration import Enumeration, enumerate_model, obser
 from airoas.bounds.finite.values import checked_discount
 from airoas.compiler.kernels import Record, kernel
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import stream
 
 MOST_LIKELIHOODS = 1 << 24
@@ -66,7 +67,7 @@ class BeliefPoints(Record):
 
 
 def solve(
-    model: Any, table: Enumeration, repeated: np.ndarray, first: np.ndarray, progress: Callable[[str], None] = lambda doing: None
+    model: KernelModel, table: Enumeration, repeated: np.ndarray, first: np.ndarray, progress: Callable[[str], None] = lambda doing: None
 ) -> dict[str, np.ndarray]:
     """Plans from those that repeat an action on: `values` [S, N] with their `first` actions, and `few` [S, K] with `few_first`.
 
@@ -123,13 +124,13 @@ def solve(
     }
 
 
-def is_quick(model: Any, table: Enumeration) -> bool:
+def is_quick(model: KernelModel, table: Enumeration) -> bool:
     """Whether the model is small enough that the few seconds are well spent on it."""
     likelihoods = observation_probabilities(model, table)
     return likelihoods is not None and likelihoods.size <= QUICK
 
 
-def write_out(model: Any, table: Enumeration | None = None) -> FiniteModel:
+def write_out(model: KernelModel, table: Enumeration | None = None) -> FiniteModel:
     """The model with its observations; refused where there are too many.
 
     Observations that were never met are one more, which tells less than they do: what is found for it is a lower bound.
@@ -157,7 +158,7 @@ def write_out(model: Any, table: Enumeration | None = None) -> FiniteModel:
     )
 
 
-def _initial(model: Any, table: Enumeration, most: int) -> BeliefPoints:
+def _initial(model: KernelModel, table: Enumeration, most: int) -> BeliefPoints:
     """The initial belief, and room for more."""
     start = stream(0, "initial")
     belief = Particles.exact(model) if model.has("exact_initial") else Particles.sample(model, _START, start)
@@ -231,7 +232,7 @@ def _condense(problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, w
 
 
 @kernel
-def _number(model: Any, states: Any, indices: Any) -> None:
+def _number(model: KernelModel, states: Any, indices: Any) -> None:
     for i in range(len(states)):
         indices[i] = model.index(model.read_state(states, i))
 

@@ -12,6 +12,7 @@ import numpy as np
 from airoas.bounds.finite.enumeration import Enumeration, enumerate_model, observation_probabilities
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 
 
 def mdp_q_values(model: Any, tolerance: float = 1e-9, table: Enumeration | None = None) -> np.ndarray:
@@ -66,7 +67,7 @@ def blind_values(model: Any, actions: list[int] | None = None, tolerance: float 
     return values
 
 
-def checked_discount(model: Any) -> float:
+def checked_discount(model: KernelModel) -> float:
     """The discount; refused where sums without end would not be finite."""
     if not 0.0 < model.discount < 1.0:
         raise OptionError(f"discount is {model.discount}", "choose it between 0 and 1, both excluded.")

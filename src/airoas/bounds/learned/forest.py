@@ -54,6 +54,14 @@ def grow(states: np.ndarray, targets: np.ndarray, fewest: int, rng: Any) -> Fore
     )
 
 
+def zero(width: int) -> Forest:
+    """A forest of one leaf that says 0."""
+    none = np.zeros(1, np.int64)
+    return Forest(
+        roots=np.zeros(TREES, np.int64), first=none, second=none.copy(), cut=np.zeros(1), child=none - 1, values=np.zeros((1, width))
+    )
+
+
 def along(states: Any, i: int, first: int, second: int) -> float:
     """A component of a row, less another."""
     return float(states[i, first] - (states[i, second] if second < states.shape[1] else 0.0))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.bounds.learned.explore import explore
 from airoas.bounds.learned.walks import is_random, typical_steps, walk
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
@@ -50,12 +51,17 @@ class Values(Record):
 
 
 def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
-    """The grid over where random actions lead, and the states that they led to [n, dim]; None where it would be too large."""
+    """The grid over where random actions lead, and the ways to high rewards, and states there [n, dim]; None where it would be too
+    large."""
     kinds = model.shapes.state.kinds
     visited = walk(model, _WALKS, 1, 1.0, stream(0, "box"))
     if len(visited) == 0:
         return None
     low, high = np.quantile(visited, (0.002, 0.998), axis=0)
+    far = explore(model)
+    if len(far):
+        low, high = np.minimum(low, far.min(axis=0)), np.maximum(high, far.max(axis=0))
+        visited = np.concatenate((visited, far))
     varies = [k for k in range(len(kinds)) if visited[:, k].min() < visited[:, k].max()]
     floats, whole = [k for k in varies if kinds[k] == "float"], [k for k in varies if kinds[k] != "float"]
     least = visited.min(axis=0).astype(np.int64)

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from airoas.bounds.learned.explore import explore
 from airoas.bounds.learned.fitted import best_set
-from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup
+from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup, zero
 from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import horizon, walk
 from airoas.bounds.sides import ILLEGAL, Side
 from airoas.compiler.kernels import Bound, Record, current_mode, kernel
 from airoas.modelling.batch import Simulator, batch
-from airoas.rng import hash_key, stream
+from airoas.rng import hash_key, new_stream, stream
 
 POLICY = -1
 """Instead of an action: those of `rollout_action`."""
@@ -30,9 +31,12 @@ _DRAWS = 4  # of a step that is random
 _FEWEST = 500  # states
 _KEPT = 5  # states of a walk
 _TESTED = 1000  # states to judge the forest by
-_LEAVES = 6, 30, 150  # fewest states in one: more where returns are a matter of chance
+_LEAVES = 6, 30, 150  # fewest states in one, of returns: more where they are a matter of chance
+_SMALL_LEAF = 2  # of values
 _RUNS = 8  # from each
-_ROUNDS, _SWEEPS = 3, 150
+_ROUNDS, _SWEEPS = 5, 150
+_WALKERS = 500  # that follow the values learned so far, for states to learn from in the next round
+_WANDERING = 0.2  # of their steps are random
 _TIMES = (1, 2, 3, 4, 6, 8, 12, 16)  # of the first action of a plan
 _MOST_PLANS = 8
 _WORK = 6_000_000  # simulated steps of plans, when choosing and when learning
@@ -76,12 +80,17 @@ def _forest(arrays: dict[str, np.ndarray], prefix: str) -> Forest:
 
 
 def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
-    """States [n, dim] before the end, a few of each of many walks: the first ones, and where random actions lead."""
+    """States [n, dim] before the end, a few of each of many walks: the first ones, where random actions lead, and ways to high
+    rewards."""
     wanted = min(most, max(_FEWEST, most // _thrift()))
     keep = _KEPT / horizon(model)
     walks = math.ceil(wanted / max(1.0, _KEPT))
-    visited = walk(model, walks, 4, min(1.0, keep), stream(0, key))
-    return visited[np.linspace(0, len(visited) - 1, min(wanted, len(visited))).astype(np.int64)] if len(visited) else visited
+    return _some(np.concatenate((walk(model, walks, 4, min(1.0, keep), stream(0, key)), explore(model))), wanted)
+
+
+def _some(states: np.ndarray, most: int) -> np.ndarray:
+    """As many, spread evenly."""
+    return states[np.linspace(0, len(states) - 1, min(most, len(states))).astype(np.int64)] if len(states) else states
 
 
 def _thrift() -> int:
@@ -110,13 +119,18 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
         rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_)
     )
     workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
-    _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
-    small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
-    values = np.zeros((n, 1))
-    _backup(stepped, model.discount, np.zeros((1, 1)), np.zeros((n * actions * d, 1), np.int64), values)
-    for round_ in range(_ROUNDS):  # the values tell where to split, the splits what the values are
-        forest = grow(states, values, _LEAVES[0], stream(round_, "trees"))
-        own, later = np.zeros((n, TREES), np.int64), np.zeros((n * actions * d, TREES), np.int64)
+    values, forest = np.zeros((n, 1)), zero(1)
+    own, later = np.zeros((n, TREES), np.int64), np.zeros((n * actions * d, TREES), np.int64)
+    for round_ in range(_ROUNDS):  # the values tell where to split and which states to learn from, and both what the values are
+        if round_ > 0:
+            met = _meet(model, lookup(forest), n // 2, stream(round_, "met"))
+            states = np.concatenate((met, states[len(met) :]))
+        stepped.rewards[:] = 0.0
+        _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
+        small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
+        find_leaves(forest, stepped.after, later)
+        _backup(stepped, model.discount, forest.values, later, values)
+        forest = grow(states, values, _SMALL_LEAF, stream(round_, "trees"))
         find_leaves(forest, states, own)
         find_leaves(forest, stepped.after, later)
         for _ in range(_SWEEPS):
@@ -131,11 +145,31 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2)))
 
 
+def _meet(model: Any, value: Bound, most: int, rng: Any) -> np.ndarray:
+    """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken."""
+    walkers = max(1, min(_WALKERS, most))
+    states, alive = np.zeros((walkers, model.shapes.state.size)), np.zeros(walkers, np.bool_)
+    batch(model).initial(states, alive, rng.bits(62))
+    work = _greedy(model, value, states, walkers * horizon(model))
+    work.alive[:] = alive
+    work.wandering = _WANDERING
+    _follow(work, horizon(model), rng.bits(62))
+    met: np.ndarray = work.kept[: work.n_kept]
+    _, first = np.unique(met, axis=0, return_index=True)  # a walker that stands still tells nothing more
+    return _some(met[np.sort(first)], most)
+
+
 def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
     """[n] what the best action by a value of states earns from states, the mean of some runs: a value that is too low shows here."""
-    n, width = _RUNS * len(states), states.shape[1]
-    rows = np.repeat(states, _RUNS, axis=0)
-    work = Greedy(
+    work = _greedy(model, value, np.repeat(states, _RUNS, axis=0))
+    _follow(work, _steps(model), stream(0, "greedy").bits(62))
+    earned: np.ndarray = work.earned.reshape(len(states), _RUNS).mean(axis=1)
+    return earned
+
+
+def _greedy(model: Any, value: Bound, rows: np.ndarray, most: int = 0) -> Greedy:
+    n, width = rows.shape
+    return Greedy(
         value=value,
         simulator=batch(model).simulator,
         actions=action_rows(model),
@@ -150,10 +184,10 @@ def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
         most=np.zeros(n),
         numbers=np.arange(n),
         earned=np.zeros(n),
+        wandering=0.0,
+        kept=np.zeros((most, width)),
+        n_kept=0,
     )
-    _follow(work, _steps(model), stream(0, "greedy").bits(62))
-    earned: np.ndarray = work.earned.reshape(len(states), _RUNS).mean(axis=1)
-    return earned
 
 
 def action_rows(model: Any) -> np.ndarray:
@@ -178,15 +212,24 @@ class Greedy(Record):
     most: Any
     numbers: Any
     earned: Any
+    wandering: float
+    """How often a random action is taken."""
+    kept: Any
+    """[m, dim] states that were met, as far as there is room."""
+    n_kept: int
 
 
 @kernel
 def _follow(work: Greedy, steps: int, seed: int) -> None:
-    simulator, states, alive = work.simulator, work.states, work.alive
+    simulator, states, alive, own = work.simulator, work.states, work.alive, new_stream()
     factor = 1.0
     for t in range(steps):
         for i in range(len(states)):
             work.most[i] = -math.inf
+            if alive[i] and work.n_kept < len(work.kept):
+                for k in range(states.shape[1]):
+                    work.kept[work.n_kept, k] = states[i, k]
+                work.n_kept += 1
         for a in range(len(work.actions)):
             action = work.actions[a : a + 1]
             simulator.permits(states, alive, action, work.allowed)
@@ -194,6 +237,11 @@ def _follow(work: Greedy, steps: int, seed: int) -> None:
             work.value(work.after, work.arrived, work.values, 0)
             for i in range(len(states)):
                 value = work.rewards[i] + (simulator.discount * work.values[i, 0] if work.arrived[i] else 0.0)
+                if work.wandering > 0.0:
+                    own.reseed(hash_key(seed, t, -2), i, 0)
+                    if own.uniform() < work.wandering:  # the first of the actions in an order of its own
+                        own.reseed(hash_key(seed, t, -2), i, 1 + a)
+                        value = own.uniform()
                 if work.allowed[i] and value > work.most[i]:
                     work.most[i], work.best[i, 0] = value, a
         for i in range(len(states)):

@@ -10,14 +10,18 @@ import numpy as np
 
 from airoas.belief.resampling import indices
 from airoas.compiler.clock import now
+from airoas.modelling.macros import LONGEST, own_macros
 from airoas.policies.learned import Learned, policy_of
 from airoas.policies.rollout import BELIEVED, Candidate, Rollouts
 from airoas.rng import stream
 
 MOST_TRIED = 8
 """Actions that are tried one by one; of more, those that the policy thinks best."""
+REFINED = 4
+"""Of them, where actions are no list: in place of each one the best around it."""
 HYPOTHESES = 6
-BETTER = 1.0
+"""States that are taken for the truth, where knowing it is worth something."""
+BETTER = 1.5
 """Errors by which a candidate must be better than the policy's action to be taken."""
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
 KEPT = 2000
@@ -30,7 +34,7 @@ ROUNDS = 3
 class Advice:
     """An action, and what it is known to earn."""
 
-    action: int
+    action: np.ndarray
     value: float
     error: float
     runs: int
@@ -47,7 +51,7 @@ class Outlook:
     weights: np.ndarray
     allowed: np.ndarray
     seed: int
-    action: int
+    action: np.ndarray
     """The policy's own."""
     promised: float
     """What it thinks it is worth."""
@@ -62,36 +66,50 @@ class Advisor:
         self.learned = learned
         self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
         self.rollouts = Rollouts(model, policy_of(model, learned))
+        self.space = None if model.n_actions else model.space
+        self.macros = own_macros(model)
+        self.repeats = not self.macros and not (learned and _has_gained(learned))
 
     def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""
         if len(weights) > KEPT:
             rows = indices(weights, KEPT, stream(seed, "advice"))
             states, weights = states[rows], np.full(KEPT, 1.0 / KEPT)
-        action, promised, knowing = self.rollouts.act(states, weights, seed)
-        return Outlook(states, weights, allowed, seed, action if allowed[action] else int(np.flatnonzero(allowed)[0]), promised, knowing)
+        actions = self.rollouts.policy.actions
+        allowed = allowed if self.space is None else np.ones(len(actions), np.bool_)
+        a, promised, knowing = self.rollouts.act(states, weights, seed)
+        action = actions[a if allowed[a] else np.flatnonzero(allowed)[0]]
+        if self.space is not None:
+            action = self.rollouts.refine(self.space, action[None], seed, math.inf)[0]
+        return Outlook(states, weights, allowed, seed, action, promised, knowing)
 
-    def advise(self, outlook: Outlook, searched: int, deadline: float) -> Advice:
+    def advise(self, outlook: Outlook, searched: np.ndarray, deadline: float) -> Advice:
         """The policy's action, or one that rollouts show to be better; `searched` is tried among them."""
         rollouts, action = self.rollouts, outlook.action
         belief = outlook.states, outlook.weights
-        tried = rollouts.promising(*belief, outlook.allowed, MOST_TRIED, outlook.seed)
-        candidates = [Candidate(a) for a in dict.fromkeys([action, searched, *tried])]
+        tried = rollouts.policy.actions[rollouts.promising(*belief, outlook.allowed, MOST_TRIED, outlook.seed)]
+        if self.space is not None:
+            tried = np.concatenate([rollouts.refine(self.space, tried[:REFINED], outlook.seed, deadline), tried[REFINED:]])
+        rows = dict.fromkeys(tuple(row) for row in (action, searched, *tried))
+        candidates = [Candidate(np.array([row])) for row in rows]
         hypotheses = np.zeros((0, outlook.states.shape[1]))
         if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
+            macros = [macro for macro in self.macros if self.space is not None or outlook.allowed[int(macro[0, 0])]]
+            macros += [*np.repeat(tried[:, None], LONGEST, axis=1)] if self.repeats else []
+            candidates += [Candidate(macro) for macro in macros]
             hypotheses = self._hypotheses(*belief, outlook.seed)
-            candidates += [Candidate(-1, j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
+            candidates += [Candidate(np.zeros((0, len(action))), j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
         candidates = candidates[: rollouts.affordable(deadline - now())]
         rounds = ROUNDS if deadline == math.inf else 8
         runs = rollouts.compare(candidates, hypotheses, *belief, outlook.seed, deadline, rounds)
         own = candidates[0]
         better = [candidate for candidate in candidates if candidate is not own and _is_better(candidate, own)]
-        best = max(better, key=lambda candidate: candidate.mean, default=own)
+        best = max(better, key=lambda candidate: candidate.gain_over(own)[0], default=own)
         improved = best is not own
         if best.hypothesis >= 0:
-            action = rollouts.act_believing(hypotheses[best.hypothesis], *belief, outlook.seed)
+            action = rollouts.policy.actions[rollouts.act_believing(hypotheses[best.hypothesis], *belief, outlook.seed)]
         elif improved:
-            action = best.action
+            action = best.actions[0]
         n = len(best.returns)
         spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
         return Advice(action, best.mean if n else outlook.promised, spread, runs, improved)
@@ -102,6 +120,14 @@ class Advisor:
         order = np.argsort(states[:, 0], kind="stable")
         rows = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
         return states[order[np.minimum(rows, len(order) - 1)]]
+
+
+def _has_gained(learned: Learned) -> bool:
+    """Whether what was learned, or QMDP, earned more than a blind policy, beyond errors; else the way to what tells the state may have
+    been too long, and repeated actions are tried."""
+    blind, error = learned.returns.get("blind", (math.inf, 0.0))
+    others = (learned.returns[name] for name in ("learned", "qmdp") if name in learned.returns)
+    return any(mean - blind > math.hypot(error, own) for mean, own in others)
 
 
 def _is_better(candidate: Candidate, own: Candidate) -> bool:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Record
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.spread import spread_actions
 from airoas.planners.spaces import Space, draw_anywhere, draw_near, make_space
 
 SPREAD = 12
@@ -34,20 +36,19 @@ class Cells(Record):
     root_capacity: int
 
 
-def make_cells(model: Any) -> Cells:
+def make_cells(model: KernelModel) -> Cells:
     space = make_space(model)
     return Cells(space=space, capacity=CAPACITY if space.boxes else 0, root_capacity=ROOT_CAPACITY if space.boxes else 0)
 
 
-def candidate_rows(model: Any) -> np.ndarray:
+def candidate_rows(model: KernelModel) -> np.ndarray:
     """[A, k] what a node begins with: every action of a list, or some all over the space."""
     if model.n_actions:
         return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
-    rows: np.ndarray = model.space.spread(SPREAD)
-    return rows
+    return spread_actions(model, SPREAD).copy()
 
 
-def max_root_actions(model: Any) -> int:
+def max_root_actions(model: KernelModel) -> int:
     """Action nodes that the root may get; 0 where actions are a list."""
     return len(candidate_rows(model)) + ROOT_CAPACITY if model.space is not None and model.space.boxes.any() else 0
 

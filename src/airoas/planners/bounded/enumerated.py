@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded.tree import Tree, set_root
 
 TOO_MANY = -1
@@ -19,7 +20,7 @@ NEGLIGIBLE = 1e-5
 _CERTAIN = 1.0 - 1e-12  # the sum of probabilities at which a state has no more successors
 
 
-def can_enumerate(model: Any) -> bool:
+def can_enumerate(model: KernelModel) -> bool:
     """Whether the model lists all that its nodes need."""
     return bool(model.is_finite and model.has("reward"))
 
@@ -50,7 +51,16 @@ def find_row(slots: Any, ids: Any, number: int, count: int) -> int:
 
 @kernel
 def _enumerate(
-    model: Any, states: Any, weights: Any, actions: Any, after: Any, probabilities: Any, rewards: Any, slots: Any, ids: Any, count: int
+    model: KernelModel,
+    states: Any,
+    weights: Any,
+    actions: Any,
+    after: Any,
+    probabilities: Any,
+    rewards: Any,
+    slots: Any,
+    ids: Any,
+    count: int,
 ) -> int:
     """Every state that an action leads to and that does not end the episode becomes a row, with its probability, after those that
     there are already: how many there are then. TOO_MANY where there is no room for them. `rewards` are those of the step."""
@@ -87,7 +97,7 @@ def _enumerate_nothing(
     return TOO_MANY
 
 
-def enumeration_of(model: Any, enumerates: bool) -> Bound:
+def enumeration_of(model: KernelModel, enumerates: bool) -> Bound:
     """`enumerate_successors` of a model."""
     rows, reals, numbers = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.int64)
     owner, function = (model, _enumerate) if enumerates else (_Nothing(), _enumerate_nothing)
@@ -115,7 +125,7 @@ def keep_likely(tree: Tree, b: int, size: int, weights: Any) -> None:
 
 
 @kernel
-def number_states(model: Any, states: Any, weights: Any, numbers: Any) -> None:
+def number_states(model: KernelModel, states: Any, weights: Any, numbers: Any) -> None:
     """The number of each state of positive weight."""
     for i in range(len(weights)):
         if weights[i] > 0.0:

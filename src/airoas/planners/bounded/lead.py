@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from airoas.belief.filters.interface import as_particles
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles
+from airoas.compiler.clock import read_clock
 from airoas.errors import BeliefError
 from airoas.modelling.batch import batch
 from airoas.planners.base import Planner
@@ -41,11 +41,11 @@ class Lead:
 
 def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lead:
     """Play pairs of episodes until time is up, or one of the two is clearly better."""
-    begun, gains = time.perf_counter(), []
+    begun, gains = read_clock(), []
     for world in range(MOST):
         gains.append(play(model, search, world) - play(model, policy, world))
         error = float(np.std(gains, ddof=1) / math.sqrt(len(gains))) if len(gains) >= FEWEST else math.inf
-        spent = time.perf_counter() - begun
+        spent = read_clock() - begun
         if (len(gains) >= 8 and abs(np.mean(gains)) > _CLEAR * error) or spent * (1.0 + 1.0 / len(gains)) > seconds:
             break
     return Lead(float(np.mean(gains)), error, len(gains))
@@ -57,11 +57,12 @@ def play(model: Any, planner: Planner, world: int) -> float:
     rng = stream(world, "lead")
     belief = own.start(model, rng)
     state = np.array(Particles.sample(model, 1, stream(world, "lead, truth")).states)
-    after, action, seen = np.zeros_like(state), np.zeros((1, 1)), np.zeros((1, model.shapes.observation.size))
+    after, seen = np.zeros_like(state), np.zeros((1, model.shapes.observation.size))
     rewards, arrived, numbers = np.zeros(1), np.zeros(1, np.bool_), np.zeros(1, np.int64)
     total, factor = 0.0, 1.0
     for t in range(int(model.max_steps)):
-        action[0, 0] = planner.plan(model, as_particles(belief, _DRAWN, rng), rng).action
+        chosen = planner.plan(model, as_particles(belief, _DRAWN, rng), rng).action
+        action = model.row("action", chosen)
         seed = stream(world, "lead, step", t).bits(62)
         functions.step(state, np.ones(1, np.bool_), action, seed, numbers, after, rewards, arrived)
         total += factor * float(rewards[0])
@@ -70,7 +71,7 @@ def play(model: Any, planner: Planner, world: int) -> float:
             break
         functions.observe(after, numbers, action, seed, numbers, seen)
         try:
-            belief = own.update(model, belief, int(action[0, 0]), model.from_row("observation", seen[0]), rng).belief
+            belief = own.update(model, belief, chosen, model.from_row("observation", seen[0]), rng).belief
         except BeliefError:
             break
         state[:] = after

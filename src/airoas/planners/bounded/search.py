@@ -10,6 +10,7 @@ from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded.cells import Cells, candidate_rows, make_cells
 from airoas.planners.bounded.enumerated import can_enumerate, enumeration_of, slots_for
 from airoas.planners.bounded.tree import Tree, set_root
@@ -91,7 +92,9 @@ class Search(Record):
     """[N] the number of each row's state."""
 
 
-def make_search(model: Any, bounds: Bounds, particles: int, observing: int, delta: float, enumerates: bool, weighs: bool = True) -> Search:
+def make_search(
+    model: KernelModel, bounds: Bounds, particles: int, observing: int, delta: float, enumerates: bool, weighs: bool = True
+) -> Search:
     """For nodes of this many particles, of which `observing` make an observation; `enumerates`: or of as many possible states.
     Without `weighs` there is no room for weights and likelihoods, which scenarios have none of."""
     functions, layouts = batch(model), model.shapes

@@ -17,13 +17,16 @@ import numpy as np
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
+from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode, interpreted
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
+from airoas.planners.bounded import recheck
 from airoas.planners.bounded.advice import Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
@@ -35,6 +38,8 @@ from airoas.rng import Rng, stream
 
 _RESERVE = 2e-4  # seconds before the deadline at which a search ends: what Python needs to hand the answer over
 _SEARCHED = 0.25  # of the time for a decision, where a policy is asked as well; the rest is for its rollouts
+_AT_ROOT = 0.1  # of the time for a decision, which the root's actions may take: a trial expands some nodes as large
+_PILOT = 16  # times fewer particles tell what the root's actions take
 _CROSSED = 0.25  # of the root's first gap: a lower bound this far above an upper one is no matter of chance
 
 
@@ -73,44 +78,52 @@ class BoundedPlanner(ABC):
             object.__setattr__(self, "bounds", tuple(self.bounds))
         _pair(self.bounds)
 
-    def fits(self, model: Any) -> str | None:
+    def fits(self, model: KernelModel) -> str | None:
         """Why this planner cannot plan for the model, or None."""
         if model.n_actions or (model.space is not None and not model.has("legal")):
             return None
         own = f"{type(self).__name__} needs `actions` or an `action_space`"
         return f"{own} without `legal`" if model.space is not None else f"{own}; POMCPOW takes continuous actions without limits"
 
-    def prepare(self, model: Any) -> None:
+    def prepare(self, model: KernelModel) -> None:
         """Compile and find bounds now, so that no decision has to. Idempotent."""
         session_of(self, _checked(model)).is_new = False
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
         """The action for a belief: the one of the largest lower bound when time is up."""
-        begun = time.perf_counter()
+        begun = read_clock()
         session = session_of(self, _checked(model))
         return session.decide(belief, rng, session.preparation_since(begun))
 
     @abstractmethod
-    def particles_at_root(self, model: Any, belief: Particles) -> int:
+    def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
         """How many particles the root has."""
 
+    def follows_time(self) -> tuple[int, int] | None:
+        """Where the number of particles follows the time for a decision: the fewest, and by which power of them the time for the root's
+        actions grows."""
+        return None
+
+    def limit_particles(self, search: Any, most: int | None) -> None:  # noqa: B027 - most planners have nothing to limit
+        """Have no node more particles than a root that time has limited; None where it has not."""
+
     @abstractmethod
-    def make_search(self, model: Any, bounds: Bounds) -> Any:
+    def make_search(self, model: KernelModel, bounds: Bounds) -> Any:
         """The record that the search works with besides the tree; it has `seed`, `allowed` and `enumerates`."""
 
     @abstractmethod
     def kernel(self) -> Kernel:
         """The search: (tree, search) -> how it ended."""
 
-    def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
+    def advisor(self, model: KernelModel, bounds: Bounds) -> Advisor | None:
         """A policy that is asked at the root before the search; None for none."""
         return None
 
-    def view(self, model: Any, tree: Tree) -> BeliefTree:
+    def view(self, model: KernelModel, tree: Tree) -> BeliefTree:
         """The tree for people."""
         return BeliefTree(model, tree)
 
-    def notes(self, model: Any) -> dict[str, Any]:
+    def notes(self, model: KernelModel) -> dict[str, Any]:
         """What is particular to this planner."""
         return {}
 
@@ -118,7 +131,7 @@ class BoundedPlanner(ABC):
 class Session:
     """A planner on a model: bounds, compiled search, and trees that wait to be used again."""
 
-    def __init__(self, planner: BoundedPlanner, model: Any) -> None:
+    def __init__(self, planner: BoundedPlanner, model: KernelModel) -> None:
         reason = planner.fits(model)
         if reason:
             raise OptionError(reason, "choose a planner that fits.")
@@ -140,12 +153,14 @@ class Session:
             number_states.prepare(model, rows, reals, np.zeros(1, np.int64))
             enumerate_root.prepare(tree, search.search, rows, reals, np.zeros(1, np.int64))
         planner.particles_at_root(model, Particles(rows))
+        if max_root_actions(model) > 0:
+            recheck.prepare(tree, search.search)
         self._waiting.append(held)
 
     def preparation_since(self, begun: float) -> float:
         """Seconds that this session took to be made, for whoever asks first."""
         new, self.is_new = self.is_new, False
-        return time.perf_counter() - begun if new else 0.0
+        return read_clock() - begun if new else 0.0
 
     def _take(self) -> tuple[Tree, Block, Any]:
         try:
@@ -168,7 +183,7 @@ class Session:
     def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
         """The action for a belief."""
         listen()
-        begun = time.perf_counter()
+        begun = read_clock()
         planner, model = self.planner, self.model
         tree, block, search = held = self._take()
         states, weights, allowed = live_particles(model, belief, rng)
@@ -179,12 +194,14 @@ class Session:
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)
         advisor = self._take_advisor()
-        self._set_limits(tree, deadline if advisor is None else begun + _SEARCHED * (deadline - begun))
-        count = planner.particles_at_root(model, belief)
-        _check_memory(planner.memory, count, len(search.allowed), tree)
+        until = deadline if advisor is None else begun + _SEARCHED * (deadline - begun)
+        self._set_limits(tree, begun + (1.0 - recheck.PART) * (until - begun) if max_root_actions(model) else until)
+        wanted = planner.particles_at_root(model, belief)
+        _check_memory(planner.memory, wanted, len(search.allowed), tree)
+        n_particles = self._affordable(tree, search, states, weights, wanted, deadline)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
         if not tree.root_enumerated:
-            draw_root(tree, states, weights, np.empty(count, np.int64), rng)
+            draw_root(tree, states, weights, np.empty(n_particles, np.int64), rng)
         outlook = advisor.assess(states, weights, allowed, search.seed) if advisor is not None else None
         status = int(self.kernel(tree, search))
         stop_if_interrupted()
@@ -195,20 +212,24 @@ class Session:
         first, count = int(tree.first_action[0]), int(tree.n_actions[0])
         ties = stream(search.seed, "ties")
         chosen = first + _best(tree.action_lower[first : first + count], tree.action_upper[first : first + count], ties)
+        if tree.max_root_actions > 0:
+            chosen = recheck.best_in_many(tree, search.search, states, weights, until)
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
         action = model.from_row("action", tree.actions[chosen])
         notes = self._notes(tree)
+        if n_particles < wanted:
+            notes["particles"] = n_particles
         if advisor is None and not self.bounds.sound and STOPS[status] != "gap":
             bounds = tree.action_lower[first : first + count]
             notes["opened"] = float((tree.first_child[first : first + count] >= 0).mean())
             notes["tied"] = bool(count > 1 and bounds.min() == bounds.max())
         if advisor is not None and outlook is not None:
-            advice = advisor.advise(outlook, action, deadline)
+            advice = advisor.advise(outlook, np.array(tree.actions[chosen]), deadline)
             stop_if_interrupted()
             self._advisors.append(advisor)
             notes |= {"policy": advisor.name, "searched": action, "rollouts": advice.runs, "improved": advice.improved}
-            action, value = advice.action, advice.value
-        seconds = time.perf_counter() - begun
+            action, value = model.from_row("action", advice.action), advice.value
+        seconds = read_clock() - begun
         stats = Stats(
             stop=STOPS[status],
             seconds=seconds,
@@ -221,6 +242,25 @@ class Session:
             notes=notes,
         )
         return Decision(action, value if value > -np.inf else lower, lower, upper, stats, view)
+
+    def _affordable(self, tree: Tree, search: Any, states: np.ndarray, weights: np.ndarray, wanted: int, deadline: float) -> int:
+        """As many particles as leave time for a search, by the CPU time that the root's actions take with fewer."""
+        fewest, power = self.planner.follows_time() or (wanted, 1)
+        few = max(fewest, wanted // _PILOT)
+        self.planner.limit_particles(search, None)
+        if wanted <= 2 * few or deadline == math.inf:
+            return wanted
+        begun = time.thread_time()
+        tree.max_trials = 0
+        draw_root(tree, states, weights, np.empty(few, np.int64), stream(search.seed, "few"))
+        self.kernel(tree, search)
+        times = _AT_ROOT * max(0.0, deadline - read_clock()) / max(1e-9, time.thread_time() - begun)
+        self._set_limits(tree, deadline)
+        affordable = max(fewest, int(few * times ** (1.0 / power)))
+        if affordable >= wanted:
+            return wanted
+        self.planner.limit_particles(search, affordable)
+        return affordable
 
     def _deadline(self, begun: float) -> float:
         seconds = self.planner.seconds
@@ -313,7 +353,7 @@ _lock = threading.RLock()
 _KEPT = 8
 
 
-def session_of(planner: BoundedPlanner, model: Any) -> Session:
+def session_of(planner: BoundedPlanner, model: KernelModel) -> Session:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     with _lock:
         key = (planner, model, current_mode())
@@ -325,7 +365,7 @@ def session_of(planner: BoundedPlanner, model: Any) -> Session:
         return _sessions[key]
 
 
-def forget_session(planner: BoundedPlanner, model: Any) -> None:
+def forget_session(planner: BoundedPlanner, model: KernelModel) -> None:
     """What it knew of the model is out of date."""
     with _lock:
         _sessions.pop((planner, model, current_mode()), None)

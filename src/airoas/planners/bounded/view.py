@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from airoas.belief.particles import Particles
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded.tree import Tree
 from airoas.tables import TextTable, numbers
 
@@ -13,7 +14,7 @@ from airoas.tables import TextTable, numbers
 class BeliefTree:
     """A search tree as it stood when the search ended. `print(tree)` shows its first levels."""
 
-    def __init__(self, model: Any, columns: Tree, weighted: bool = True) -> None:
+    def __init__(self, model: KernelModel, columns: Tree, weighted: bool = True) -> None:
         self.model = model
         self.columns = columns
         self.weighted = weighted

@@ -10,6 +10,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import live_particles
 from airoas.rng import Rng
 
@@ -61,7 +62,7 @@ def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
     return total
 
 
-def make_root(model: Any, belief: Particles, rng: Rng) -> Root:
+def make_root(model: KernelModel, belief: Particles, rng: Rng) -> Root:
     """What simulations start from."""
     states, weights, allowed = live_particles(model, belief, rng)
     cumulative, guide = np.empty(len(weights)), np.empty(len(weights), np.int32)
@@ -70,7 +71,7 @@ def make_root(model: Any, belief: Particles, rng: Rng) -> Root:
     return Root(states=states, cumulative=cumulative, guide=guide, total=total, alive=alive, actions=np.flatnonzero(allowed))
 
 
-def example_root(model: Any) -> Root:
+def example_root(model: KernelModel) -> Root:
     """A root of one state to compile with; what making others takes is compiled, too."""
     states, cumulative, guide = np.zeros((1, model.shapes.state.size)), np.zeros(1), np.zeros(1, np.int32)
     batch(model).inspect(states, np.zeros(1, np.bool_), np.zeros(model.n_actions, np.bool_))

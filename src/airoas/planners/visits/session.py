@@ -19,6 +19,7 @@ from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
@@ -31,6 +32,8 @@ from airoas.rng import Rng
 
 STOPS = ("iterations", "deadline", "memory")
 _NO_LIMIT = 1 << 62
+DEVIATIONS = 2.0
+"""Of the returns seen, for an exploration constant that is not given."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,13 @@ class VisitPlanner(ABC):
     """Simulations for a decision, those of all threads together."""
     max_depth: int = 20
     """Steps ahead, those of rollouts included."""
-    c: float = 1.0
-    """Exploration: the bonus is c sqrt(ln N(h) / N(ha)). Choose it of the size of the differences between returns."""
+    c: float | None = None
+    """Exploration: the bonus is c sqrt(ln N(h) / N(ha)). Of the size of the differences between returns; None is two
+    standard deviations of the returns seen so far."""
     estimate: str = "rollout"
     """What a new history is worth: "rollout" (the model's `rollout_action`, uniform where it has none), "random" (a rollout of
-    uniform legal actions) or "value" (the model's `heuristic`, its upper bound, or the fully observable value of a finite model)."""
+    uniform legal actions) or "value" (the model's `heuristic`, its `value_bounds`, the fully observable value of a finite model, else the
+    upper bound that `airoas.bounds.find_bounds` finds)."""
     final_action: str = "value"
     """The action of largest mean return ("value") or of most visits ("visits")."""
     memory: int = MEMORY
@@ -59,8 +64,8 @@ class VisitPlanner(ABC):
         check_options(self)
         if self.max_depth < 1:
             raise OptionError(f"max_depth is {self.max_depth}", "look at least 1 step ahead.")
-        if not 0.0 <= self.c < math.inf:
-            raise OptionError(f"c is {self.c}", "choose an exploration constant >= 0, of the size of the returns.")
+        if self.c is not None and not 0.0 <= self.c < math.inf:
+            raise OptionError(f"c is {self.c}", "choose an exploration constant >= 0, of the size of the returns, or None.")
         if self.estimate not in ESTIMATES:
             raise OptionError(f"estimate is {self.estimate!r}", f"use one of {', '.join(ESTIMATES)}.")
         if self.final_action not in FINAL_ACTIONS:
@@ -68,11 +73,15 @@ class VisitPlanner(ABC):
         if self.threads < 1:
             raise OptionError(f"threads is {self.threads}", "use at least 1, at most the number of cores.")
 
-    def prepare(self, model: Any) -> None:
+    def exploration(self) -> float:
+        """As a search takes it: c, or below 0 the standard deviations of returns that it is to be."""
+        return -DEVIATIONS if self.c is None else float(self.c)
+
+    def prepare(self, model: KernelModel) -> None:
         """Compile for this model ahead of the first decision. Idempotent."""
         session_of(self, _checked(model)).is_new = False
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
         """The best action at the root by `final_action`, with the tree. The clock starts once everything is compiled."""
         begun = now()
         session = session_of(self, _checked(model))
@@ -81,7 +90,7 @@ class VisitPlanner(ABC):
         return session.decide(belief, rng, preparation)
 
     @abstractmethod
-    def fits(self, model: Any) -> str | None:
+    def fits(self, model: KernelModel) -> str | None:
         """Why this planner cannot plan for the model, or None."""
 
     @abstractmethod
@@ -89,11 +98,11 @@ class VisitPlanner(ABC):
         """(search, root) -> how it ended, one of ITERATIONS .. BAD_LIKELIHOOD."""
 
     @abstractmethod
-    def layout(self, model: Any, memory: int) -> Layout:
+    def layout(self, model: KernelModel, memory: int) -> Layout:
         """The columns of a tree."""
 
     @abstractmethod
-    def make_search(self, model: Any, block: Block) -> Any:
+    def make_search(self, model: KernelModel, block: Block) -> Any:
         """The record that a search works with; it has `tree`, `simulation` and `budget`."""
 
     def clear(self, search: Any) -> None:
@@ -104,7 +113,7 @@ class VisitPlanner(ABC):
 class VisitSession:
     """A planner on a model: the compiled search, and trees that wait to be used again."""
 
-    def __init__(self, planner: VisitPlanner, model: Any) -> None:
+    def __init__(self, planner: VisitPlanner, model: KernelModel) -> None:
         reason = planner.fits(model)
         if reason:
             raise OptionError(f"{type(planner).__name__} does not fit {type(model).__name__}: {reason}", "choose a planner that fits.")
@@ -200,13 +209,13 @@ def _wait(waiting: list[tuple[Any, Block]], held: list[tuple[Any, Block]], most:
         waiting.append((search, block))
 
 
-def session_of(planner: VisitPlanner, model: Any) -> VisitSession:
+def session_of(planner: VisitPlanner, model: KernelModel) -> VisitSession:
     """The session of a planner and a model in the mode in force; those used last are kept."""
     return _session(planner, model, current_mode())
 
 
 @functools.lru_cache(8)
-def _session(planner: VisitPlanner, model: Any, mode: str) -> VisitSession:
+def _session(planner: VisitPlanner, model: KernelModel, mode: str) -> VisitSession:
     return VisitSession(planner, model)
 
 

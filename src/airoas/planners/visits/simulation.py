@@ -15,8 +15,8 @@ import numpy as np
 
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
-from airoas.errors import OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.visits.tree import VisitTree
 from airoas.rng import stream
 
@@ -50,7 +50,7 @@ class Simulation(Record):
     """[1, .]"""
 
 
-def make_simulation(model: Any, tree: VisitTree, estimate: str) -> Simulation:
+def make_simulation(model: KernelModel, tree: VisitTree, estimate: str) -> Simulation:
     return Simulation(
         state=np.zeros((1, model.shapes.state.size)),
         actions=tree.actions,
@@ -66,7 +66,7 @@ def make_simulation(model: Any, tree: VisitTree, estimate: str) -> Simulation:
 
 
 @functools.lru_cache(8)
-def _mdp_values(model: Any) -> np.ndarray:
+def _mdp_values(model: KernelModel) -> np.ndarray:
     from airoas.bounds import mdp_values
 
     return mdp_values(model)
@@ -76,7 +76,7 @@ def _mdp_values(model: Any) -> np.ndarray:
 
 
 @kernel
-def _step(model: Any, simulation: Simulation, action: int, history: int, rng: Any) -> bool:
+def _step(model: KernelModel, simulation: Simulation, action: int, history: int, rng: Any) -> bool:
     """Take the action of an action node, and write what is observed then to the row of a history unless that is below 0; whether
     the episode goes on. Where it does not, nothing is observed and the state is left as it was."""
     a = model.read_action(simulation.actions, action)
@@ -95,14 +95,14 @@ def _step(model: Any, simulation: Simulation, action: int, history: int, rng: An
 
 
 @kernel
-def _log_likelihood(model: Any, simulation: Simulation, action: int, history: int) -> float:
+def _log_likelihood(model: KernelModel, simulation: Simulation, action: int, history: int) -> float:
     """log p(o | s, a) of a history's observation in the state at hand."""
     s, a = model.read_state(simulation.state, 0), model.read_action(simulation.actions, action)
     log_likelihood: float = model.obs_logpdf(model.read_observation(simulation.observations, history), s, a)
     return log_likelihood
 
 
-def bind_log_likelihood(model: Any, simulation: Simulation) -> Bound:
+def bind_log_likelihood(model: KernelModel, simulation: Simulation) -> Bound:
     """(simulation, action, history) -> the log-likelihood."""
     return _log_likelihood.bind(model, simulation, 0, 0)
 
@@ -110,7 +110,7 @@ def bind_log_likelihood(model: Any, simulation: Simulation) -> Bound:
 # --- random actions ---
 
 
-def random_action(model: Any, s: Any, rng: Any) -> int:
+def random_action(model: KernelModel, s: Any, rng: Any) -> int:
     """Uniform over the legal actions; the first legal one where none is found in 1000 draws."""
     for _ in range(1000):
         a: int = rng.integer(model.n_actions)
@@ -123,7 +123,7 @@ def random_action(model: Any, s: Any, rng: Any) -> int:
 
 
 @kernel
-def _propose_legal(model: Any, simulation: Simulation, action: int, rng: Any) -> bool:
+def _propose_legal(model: KernelModel, simulation: Simulation, action: int, rng: Any) -> bool:
     s = model.read_state(simulation.state, 0)
     a = random_action(model, s, rng)
     model.write_action(simulation.actions, action, a)
@@ -131,7 +131,7 @@ def _propose_legal(model: Any, simulation: Simulation, action: int, rng: Any) ->
 
 
 @kernel
-def _propose_sampled(model: Any, simulation: Simulation, action: int, rng: Any) -> bool:
+def _propose_sampled(model: KernelModel, simulation: Simulation, action: int, rng: Any) -> bool:
     model.write_action(simulation.actions, action, model.sample_action(model.read_state(simulation.state, 0), rng))
     return True
 
@@ -148,7 +148,7 @@ def _propose_any(free: _Free, simulation: Simulation, action: int, rng: Any) -> 
     return True
 
 
-def bind_proposal(model: Any, simulation: Simulation) -> Bound:
+def bind_proposal(model: KernelModel, simulation: Simulation) -> Bound:
     """(simulation, action, rng) -> whether the random action that now stands in that row is legal."""
     examples = simulation, 0, stream(0)
     if model.n_actions == 0:
@@ -160,7 +160,7 @@ def bind_proposal(model: Any, simulation: Simulation) -> Bound:
 
 
 def _rollout_of(policy: Callable[..., Any]) -> Kernel:
-    def rollout(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+    def rollout(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
         """The discounted sum of rewards until the end or for that many steps. The stream is left where it was: a simulation has
         one of its own, and ends here."""
         own = rng.local()
@@ -194,11 +194,11 @@ def _rollout_of(policy: Callable[..., Any]) -> Kernel:
     return kernel(rollout)
 
 
-def _sampled_action(model: Any, s: Any, rng: Any) -> Any:
+def _sampled_action(model: KernelModel, s: Any, rng: Any) -> Any:
     return model.sample_action(s, rng)
 
 
-def _default_action(model: Any, s: Any, rng: Any) -> Any:
+def _default_action(model: KernelModel, s: Any, rng: Any) -> Any:
     return model.rollout_action(s, rng)
 
 
@@ -206,24 +206,56 @@ _rollout, _random_rollout, _sampled_rollout = (_rollout_of(policy) for policy in
 
 
 @kernel
-def _bounded(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+def _bounded(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
     value: float = model.value_bounds(model.read_state(simulation.state, 0))[1] if steps > 0 else 0.0
     return value
 
 
 @kernel
-def _guessed(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+def _guessed(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
     value: float = model.heuristic(model.read_state(simulation.state, 0)) if steps > 0 else 0.0
     return value
 
 
 @kernel
-def _tabulated(model: Any, simulation: Simulation, steps: int, rng: Any) -> float:
+def _tabulated(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
     value: float = simulation.values[model.index(model.read_state(simulation.state, 0))] if steps > 0 else 0.0
     return value
 
 
-def _estimate_of(model: Any, estimate: str) -> Kernel:
+class _Bounds(Record):
+    """Bounds of a model, and a workspace to read them in."""
+
+    evaluate: Any
+    """See `airoas.bounds.Bounds`."""
+    plans: int
+    """Numbers of the lower bound, which stand before those of the upper one."""
+    alive: Any
+    """[1]"""
+    numbers: Any
+    """[1, plans + upper values]"""
+
+
+@kernel
+def _by_bounds(bounds: _Bounds, simulation: Simulation, steps: int, rng: Any) -> float:
+    if steps <= 0:
+        return 0.0
+    bounds.evaluate(simulation.state, bounds.alive, bounds.numbers, 0)
+    best = -math.inf
+    for j in range(bounds.plans, bounds.numbers.shape[1]):
+        best = max(best, bounds.numbers[0, j])
+    return best
+
+
+def _bounds_of(model: KernelModel) -> _Bounds:
+    from airoas.bounds import find_bounds
+
+    bounds = find_bounds(model)
+    plans, numbers = len(bounds.first_actions), np.zeros((1, bounds.width))
+    return _Bounds(evaluate=bounds.evaluate, plans=plans, alive=np.ones(1, np.bool_), numbers=numbers)
+
+
+def _estimate_of(model: KernelModel, estimate: str) -> Kernel:
     """The function behind a name of ESTIMATES. A model without a `rollout_action` acts at random."""
     if estimate == "rollout" or (estimate == "random" and not model.has("rollout_action")):
         return _rollout
@@ -233,10 +265,7 @@ def _estimate_of(model: Any, estimate: str) -> Kernel:
         return _guessed
     if model.has("value_bounds"):
         return _bounded
-    if model.is_finite:
-        return _tabulated
-    remedy = "give the model `heuristic`, `value_bounds` or the enumeration group, or use estimate='rollout'."
-    raise OptionError(f"{type(model).__name__} knows no values for estimate='value'", remedy)
+    return _tabulated if model.is_finite else _by_bounds
 
 
 # --- all of it ---
@@ -260,10 +289,11 @@ class Functions(Record):
     discount: float
 
 
-def bind_functions(model: Any, simulation: Simulation, estimate: str) -> Functions:
+def bind_functions(model: KernelModel, simulation: Simulation, estimate: str) -> Functions:
+    function = _estimate_of(model, estimate)
     return Functions(
         step=_step.bind(model, simulation, 0, 0, stream(0)),
-        estimate=_estimate_of(model, estimate).bind(model, simulation, 0, stream(0)),
+        estimate=function.bind(_bounds_of(model) if function is _by_bounds else model, simulation, 0, stream(0)),
         inspect=batch(model).inspect,
         is_restricted=bool(model.has("legal")),
         legal=np.ones(model.n_actions, np.bool_),

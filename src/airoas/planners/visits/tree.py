@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Record
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lookup import Lookup, clear_lookup, enter, lookup_bytes, lookup_layout, make_lookup
 
@@ -63,9 +64,12 @@ class VisitTree(Record):
     """Depth of the deepest history."""
     hashed: int
     """Of the history that `find_child` did not find."""
+    mean_return: float
+    squared_returns: float
+    """Of the simulations so far: the mean of their returns, and the sum of squared deviations from it (Welford, 1962)."""
 
 
-def tree_size(model: Any, memory: int, max_depth: int) -> tuple[int, int]:
+def tree_size(model: KernelModel, memory: int, max_depth: int) -> tuple[int, int]:
     """Histories and action nodes that a memory can hold, and those of one simulation more."""
     n = 2 + memory // _history_bytes(model)
     return n, 2 + memory // _action_bytes(model) + max(model.n_actions, 1) + longest_path(n, max_depth)
@@ -76,7 +80,7 @@ def longest_path(histories: int, max_depth: int) -> int:
     return min(max_depth, histories)
 
 
-def tree_layout(model: Any, memory: int, max_depth: int) -> Layout:
+def tree_layout(model: KernelModel, memory: int, max_depth: int) -> Layout:
     """What is not touched costs nothing."""
     n, m = tree_size(model, memory, max_depth)
     return (
@@ -89,19 +93,19 @@ def tree_layout(model: Any, memory: int, max_depth: int) -> Layout:
     )
 
 
-def _action_size(model: Any) -> int:
+def _action_size(model: KernelModel) -> int:
     return int(model.shapes.action.size) if model.shapes.action else 1
 
 
-def _history_bytes(model: Any) -> int:
+def _history_bytes(model: KernelModel) -> int:
     return HISTORY.itemsize + 8 * int(model.shapes.observation.size)
 
 
-def _action_bytes(model: Any) -> int:
+def _action_bytes(model: KernelModel) -> int:
     return ACTION_NODE.itemsize + 8 * _action_size(model)
 
 
-def make_tree(model: Any, block: Block) -> VisitTree:
+def make_tree(model: KernelModel, block: Block) -> VisitTree:
     """A tree that consists of its root, in a block of `tree_layout` (and perhaps more)."""
     columns = block.arrays
     tree = VisitTree(
@@ -118,6 +122,8 @@ def make_tree(model: Any, block: Block) -> VisitTree:
         n_action_nodes=0,
         deepest=0,
         hashed=0,
+        mean_return=0.0,
+        squared_returns=0.0,
     )
     clear_tree(tree)
     return tree
@@ -127,6 +133,7 @@ def clear_tree(tree: VisitTree) -> None:
     """Nothing but a root without visits."""
     clear_lookup(tree.lookup)
     tree.n_histories = tree.n_action_nodes = tree.deepest = 0
+    tree.mean_return = tree.squared_returns = 0.0
     tree.histories[ROOT].parent = NONE
     add_history(tree, 0)
 
@@ -270,3 +277,12 @@ def backup_path(tree: VisitTree, depth: int, value: float, discount: float) -> N
         node.bonus = 1.0 / math.sqrt(node.visits)  # here once rather than for every action at every choice
         if node.value > -math.inf:
             node.value += (value - node.value) / node.visits
+    if math.isfinite(value):
+        off = value - tree.mean_return
+        tree.mean_return += off / tree.histories[ROOT].visits
+        tree.squared_returns += off * (value - tree.mean_return)
+
+
+def exploration(tree: VisitTree, c: float) -> float:
+    """The constant of UCB1: c, or where that is below 0, as many standard deviations of the returns seen so far."""
+    return c if c >= 0.0 else -c * math.sqrt(tree.squared_returns / max(1, tree.histories[ROOT].visits))

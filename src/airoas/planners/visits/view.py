@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
 from airoas.tables import TextTable, numbers
 
@@ -19,7 +20,7 @@ TreeNode = tuple["_Indexed", int]
 class HistoryTree:
     """What a search has built; several trees, of searches side by side, look like one. `print(tree)` shows the top."""
 
-    def __init__(self, model: Any, trees: list[VisitTree]) -> None:
+    def __init__(self, model: KernelModel, trees: list[VisitTree]) -> None:
         self.model = model
         self._trees = [_Indexed(tree) for tree in trees]
 
@@ -85,7 +86,7 @@ class _Indexed:
 class HistoryNode:
     """What was done and seen so far; `observation` came last, None at the root."""
 
-    def __init__(self, model: Any, members: list[TreeNode], observation: Any) -> None:
+    def __init__(self, model: KernelModel, members: list[TreeNode], observation: Any) -> None:
         self._model, self._members = model, members
         self.observation = observation
 
@@ -111,7 +112,7 @@ class HistoryNode:
 class ActionNode:
     """An action after a history."""
 
-    def __init__(self, model: Any, members: list[TreeNode]) -> None:
+    def __init__(self, model: KernelModel, members: list[TreeNode]) -> None:
         self._model, self._members = model, members
         tree, first = members[0]
         self.action = model.from_row("action", tree.action(first))
@@ -152,7 +153,7 @@ def _grouped(result: list[TreeNode], row: Callable[[_Indexed, int], np.ndarray],
     return list(groups.values())
 
 
-def _observation(model: Any, tree: _Indexed, node: int) -> Any:
+def _observation(model: KernelModel, tree: _Indexed, node: int) -> Any:
     return model.from_row("observation", tree.observation(node))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.spaces import MOST_DRAWS, Space, distance, draw_near
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
@@ -46,7 +47,7 @@ class Widening(Record):
     """Of each row of particles."""
 
 
-def widening_layout(model: Any, memory: int, max_depth: int) -> Layout:
+def widening_layout(model: KernelModel, memory: int, max_depth: int) -> Layout:
     """Beside a tree of `tree_layout`. A simulation can double what its lists have been given: so do these the memory."""
     n, m = tree_size(model, memory, max_depth)
     particles, followed = (2 * (memory // size) + 2 * longest_path(n, max_depth) + 2 for size in (_particle_bytes(model), _FOLLOWED_BYTES))
@@ -61,7 +62,7 @@ def widening_layout(model: Any, memory: int, max_depth: int) -> Layout:
     )
 
 
-def make_widening(model: Any, block: Block) -> Widening:
+def make_widening(model: KernelModel, block: Block) -> Widening:
     columns = block.arrays
     return Widening(
         particles=make_lists("particles", block),
@@ -83,7 +84,7 @@ def clear_widening(widening: Widening) -> None:
 _FOLLOWED_BYTES = ROW_BYTES + 4
 
 
-def _particle_bytes(model: Any) -> int:
+def _particle_bytes(model: KernelModel) -> int:
     return ROW_BYTES + 16 + 8 * int(model.shapes.state.size)
 
 

@@ -1,0 +1,90 @@
+"""Ways to rewards that random actions do not meet, because they take many right actions in a row.
+
+States that are rarely met are gone on from more often (Ecoffet et al., 2021), up to the steps that count.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from airoas.belief.resampling import indices
+from airoas.bounds.learned.walks import horizon, walk
+from airoas.compiler.kernels import current_mode
+from airoas.modelling.batch import batch
+from airoas.rng import hash_key, stream
+
+_ROUNDS, _STARTS, _BURST = 60, 500, 12  # how often it is gone on, from how many states, and for how many steps
+_CELLS = 20_000  # into which the states met so far are sorted, about
+_ENOUGH = 100  # ways
+_HIGHER = 0.05  # of the range of the rewards met at random, for a reward to be sought
+
+
+@functools.lru_cache(8)
+def explore(model: Any) -> np.ndarray:
+    """States [n, dim] on ways to rewards higher than those that random actions meet; none where no higher ones were found."""
+    starts, rng = _STARTS if current_mode() == "compiled" else _STARTS // 50, stream(0, "explore")
+    visited = walk(model, starts, 4, 1.0, rng)
+    if not len(visited):
+        return visited
+    met = visited[np.linspace(0, len(visited) - 1, min(4 * starts, len(visited))).astype(np.int64)]
+    usual = _rewards(model, met)
+    sought = float(usual.max() + _HIGHER * (usual.max() - usual.min()) + 1e-9)
+    parents, depths = np.full(len(met), -1), np.zeros(len(met), np.int64)
+    ways: list[int] = []
+    for round_ in range(_ROUNDS):
+        weights = np.where(depths < horizon(model), _rarity(met), 0.0)
+        if not weights.any() or len(ways) >= _ENOUGH:
+            break
+        rows = indices(weights / weights.sum(), starts, rng)
+        actions = np.array([[float(rng.integer(model.n_actions))] for _ in rows])
+        states, going, high = _repeat(model, met[rows], actions, sought, round_)
+        ways += [int(row) for row in rows[high]]
+        met, parents = np.concatenate((met, states[going])), np.concatenate((parents, rows[going]))
+        depths = np.concatenate((depths, depths[rows[going]] + _BURST))
+    on_ways: set[int] = set()
+    for way in ways:
+        row = way
+        while row >= 0 and row not in on_ways:
+            on_ways.add(row)
+            row = int(parents[row])
+    return met[sorted(on_ways)]
+
+
+def _repeat(model: Any, states: np.ndarray, actions: np.ndarray, sought: float, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where an action for each state [n, dim] leads in some steps, which of them go on [n], and which met a reward that is sought [n]."""
+    functions, n = batch(model), len(states)
+    going, high = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    allowed, arrived, rewards = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n)
+    for t in range(_BURST):
+        functions.permits(states, going, actions, allowed)
+        after = states.copy()
+        functions.step(states, allowed, actions, hash_key(key, t, 0), np.arange(n), after, rewards, arrived)
+        high |= allowed & (rewards > sought)
+        going = allowed & arrived
+        states[going] = after[going]
+    return states, going, high
+
+
+def _rewards(model: Any, states: np.ndarray) -> np.ndarray:
+    """[.] of every legal action in every state."""
+    functions, n, result = batch(model), len(states), [np.zeros(1)]
+    alive, allowed, arrived, rewards = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n)
+    for a in range(model.n_actions):
+        action = model.row("action", a)
+        functions.permits(states, alive, action, allowed)
+        functions.step(states, allowed, action, a, np.arange(n), np.zeros_like(states), rewards, arrived)
+        result.append(rewards[allowed])
+    return np.concatenate(result)
+
+
+def _rarity(states: np.ndarray) -> np.ndarray:
+    """[n] one over how many of the states lie in the same cell."""
+    low, high = states.min(axis=0), states.max(axis=0)
+    varies = high > low
+    bins = max(2, int(_CELLS ** (1.0 / max(1, varies.sum()))))
+    cells = ((states[:, varies] - low[varies]) / (high - low)[varies] * (bins - 1)).astype(np.int64)
+    _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / count[cell.ravel()])
