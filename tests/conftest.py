@@ -13,6 +13,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # workers inherit it
         os.environ["AIROAS_CACHE_DIR"] = config.stash[_FOLDER] = tempfile.mkdtemp(prefix="airoas-tests-")
         os.environ.pop("AIROAS_MODE", None)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start hundreds of processes that import the same
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

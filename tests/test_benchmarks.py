@@ -23,6 +23,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import against
 import flags
 import measures
+import peers
 import sides
 import startup
 from against import Result, interval
@@ -285,9 +286,34 @@ def test_a_map_of_flags_takes_at_most_twice_the_time_of_packed_bits() -> None:
 
 
 def test_an_edit_is_compiled_and_a_second_process_finds_it(tmp_path: Path) -> None:
-    seconds = startup.measured(startup.SUBJECTS["README's model"], "pomcp", tmp_path)
+    startup.fill("pomcp", THIS.cache)  # of all tests: some of them have done most of it
+    seconds = startup.measured(startup.SUBJECTS["README's model"], "pomcp", THIS.cache, tmp_path)
     assert seconds["warm"] < min(seconds["new"], seconds["edited"]) and max(seconds["new"], seconds["edited"]) < seconds["empty"]
 
 
 def test_every_constant_to_edit_is_in_its_file() -> None:
     assert all(subject.constant in subject.file.read_text() for subject in startup.SUBJECTS.values())
+
+
+# --- beside pomdp-py ---
+
+
+def test_without_pomdp_py_nothing_is_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["peers.py"])
+    assert peers.main() == 0
+    assert "pip install 'airoas[peers]'. Nothing is compared." in capsys.readouterr().out
+
+
+def test_our_side_plays_the_problem_of_pomdp_py() -> None:
+    """A decision for each step, and what was earned; a line without episodes is shown as such."""
+    problem = peers.PROBLEMS[0]._replace(steps=4)
+    line = peers.Played(problem.name, peers.OURS, "Python")
+    peers.play_ours(problem, line, 0.002, seed=1)
+    assert len(line.overshoots) == 4 and len(line.returns) == 1
+    assert line.simulations > 4 and line.seconds > 0.0
+    text = io.StringIO()
+    Console(file=text, width=200).print(peers.table([line, peers.Played("Tiger", "pomdp-py POMCP", "Python", failures=["lost"])], 0.002))
+    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in text.getvalue().splitlines() if "Tiger" in row]
+    assert rows[0][:4] == ["Tiger", "airoas POMCP", "Python", "1"]
+    assert rows[1] == ["Tiger", "pomdp-py POMCP", "Python", "0", "1", "-", "-", "-"]

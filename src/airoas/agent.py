@@ -6,13 +6,15 @@ import contextlib
 import warnings
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from airoas import __version__
 from airoas.belief.filters.exact import ExactFilter
 from airoas.belief.filters.interface import Filter, Updated, as_particles, filter_name
+from airoas.belief.filters.particle import AdaptiveFilter
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked, admit
+from airoas.belief.prediction import likely_observations
 from airoas.belief.relocation import Relocation
 from airoas.belief.surprise import LostWarning, Surprise, rank
 from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
@@ -20,7 +22,19 @@ from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
-from airoas.rng import stream
+from airoas.rng import Rng, stream
+
+_LOOKED_AT = 10_000
+"""Particles that a planner gets of a belief on a GPU."""
+
+
+class _Foreseen(NamedTuple):
+    """What follows from an observation that may come."""
+
+    updated: Updated
+    rng: Rng
+    """The filter's, as the update has left it."""
+    decision: Decision
 
 
 class Agent:
@@ -37,19 +51,27 @@ class Agent:
         filter: str | Filter = "auto",
         particles: int = 10_000,
         belief: Any = None,
+        update_seconds: float | None = None,
         false_alarms: float = 1e-4,
         recover: bool = False,
         log: str | PathLike[str] | None = None,
+        device: str = "cpu",
     ) -> None:
         """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
         another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
-        one resumes (`Particles.load`). false_alarms: how often, in a step, a belief that is right may be called lost by chance; 0 watches
-        nothing. recover: whether a belief that is lost gets particles from anywhere that explain what is seen. log: a file to
-        write to what is done, seen and believed; `airoas report` and `airoas replay` read it."""
+        one resumes (`Particles.load`). update_seconds: what an update of the adaptive filter may take, about. false_alarms: how often, in a
+        step, a belief that is right may be called lost by chance; 0 watches nothing. recover: whether a belief that is lost gets particles
+        from anywhere that explain what is seen. log: a file to write to what is done, seen and believed; `airoas report` and `airoas
+        replay` read it. device: "cuda" keeps the belief on a GPU."""
         if not 0.0 <= false_alarms < 1.0:
             raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-4 is one false alarm in 10,000 steps.")
         whole("particles", particles, 1)
-        self.filter = make_filter(filter, _checked(model), particles)
+        self.filter = make_filter(filter, _checked(model), particles, device)
+        if update_seconds is not None:
+            if not isinstance(self.filter, AdaptiveFilter):
+                problem = f"update_seconds limits the adaptive filter, and this one is {filter_name(self.filter)}"
+                raise OptionError(problem, "leave it out, or use filter='adaptive'.")
+            self.filter = replace(self.filter, update_seconds=update_seconds)
         self.model = model
         self.planner = planner
         self.seed = seed
@@ -70,6 +92,9 @@ class Agent:
         self._count = particles
         self._particles: Particles | None = None
         self._action: Any = None
+        self._ahead: list[Any] | None = None  # observations to think of, the likeliest last
+        self._foreseen: dict[bytes, _Foreseen] = {}  # by action and observation
+        self._next: Decision | None = None
         self._is_prepared = False
         self._decision: Decision | None = None
         about: dict[str, Any] = {"version": __version__, "model": str(model), "planner": str(planner), "filter": filter_name(self.filter)}
@@ -100,8 +125,15 @@ class Agent:
     def particles(self) -> Particles:
         """The belief as planners take it."""
         if self._particles is None:
-            self._particles = as_particles(self.belief, self._count, stream(self.seed, "particles", self.steps))
+            self._particles = self._particles_of(self.belief, self.steps)
         return self._particles
+
+    def _particles_of(self, belief: Any, steps: int) -> Particles:
+        rng = stream(self.seed, "particles", steps)
+        return belief.particles(_LOOKED_AT, rng) if hasattr(belief, "on_device") else as_particles(belief, self._count, rng)
+
+    def _plan(self, particles: Particles, steps: int) -> Decision:
+        return self.planner.plan(self.model, particles, stream(self.seed, "planner", steps))
 
     def prepare(self) -> None:
         """Compile, and have the planner find what it needs, so that neither `act` nor `observe` has to. Idempotent."""
@@ -123,10 +155,35 @@ class Agent:
 
     def act(self) -> Decision:
         """The decision for the present belief. Asked again before the next observation it is found anew."""
-        decision = self.planner.plan(self.model, self.particles, stream(self.seed, "planner", self.steps))
+        decision = self._next or self._plan(self.particles, self.steps)
+        self._next = None
+        self._stop_thinking()
         self._action = decision.action
         self._decision = replace(decision, tree=None) if self._log else None
         return decision
+
+    def think(self) -> bool:
+        """Decide ahead while the robot moves: for the likeliest observation that was not thought of yet. Where that comes, `observe` and
+        `act` answer at once, and the same as without. Whether there is another to think of: none where observations are
+        continuous. It takes as long as an update and a decision."""
+        if self._action is None:
+            raise OptionError("nothing is being done that could be observed", "call act() first.")
+        if self._ahead is None:
+            rng = stream(self.seed, "ahead", self.steps)
+            self._ahead = likely_observations(self.model, self.belief, self._action, rng)[::-1]
+        if self._ahead:
+            observation, rng = self._ahead.pop(), stream(self.seed, "filter", self.steps)
+            with contextlib.suppress(BeliefError):  # to be met if it comes
+                updated = self.filter.update(self.model, self.belief, self._action, observation, rng)
+                decision = self._plan(self._particles_of(updated.belief, self.steps + 1), self.steps + 1)
+                self._foreseen[self._key(self._action, observation)] = _Foreseen(updated, rng, replace(decision, tree=None))
+        return bool(self._ahead)
+
+    def _stop_thinking(self) -> None:
+        self._ahead, self._foreseen = None, {}
+
+    def _key(self, action: Any, observation: Any) -> bytes:
+        return bytes(self.model.row("action", action).tobytes() + self.model.row("observation", observation).tobytes())
 
     def observe(self, observation: Any, action: Any = None) -> Any:
         """The belief after what was seen. action: what was done, where that was not what `act` said."""
@@ -135,26 +192,34 @@ class Agent:
             raise OptionError("nothing has been done yet that could be observed", "call act() first, or say observe(o, action=...).")
         rng = stream(self.seed, "filter", self.steps)
         before, since = self.belief, [*self._since, (action, observation)]
+        foreseen = self._foreseen.get(self._key(action, observation)) if self._foreseen else None
         try:
-            self.updated = self.filter.update(self.model, before, action, observation, rng)
+            if foreseen:
+                self.updated, rng = foreseen.updated, foreseen.rng
+            else:
+                self.updated = self.filter.update(self.model, before, action, observation, rng)
         except ParticleDeprivationError:
             if not self._relocate(None, since):
                 raise
         else:
-            self._watch(before, since)
+            self._watch(before, since, rng)
         self.steps += 1
         self._particles = self._action = None
+        self._next = foreseen.decision if foreseen and self.updated is foreseen.updated else None
+        self._stop_thinking()
         if self._log:
             told = {"recovery": self.recovery, "log_evidence": self.updated.log_evidence, "surprise": self.surprise, "lost": self.lost}
             self._log.record(self._decision, self.particles, action=action, observation=observation, **told)
             self._decision = None
         return self.belief
 
-    def _watch(self, before: Any, since: list[tuple[Any, Any]]) -> None:
-        """Take in how surprising the last observation was. Where the belief is lost by it: warn, and recover if that is wanted."""
+    def _watch(self, before: Any, since: list[tuple[Any, Any]], rng: Rng) -> None:
+        """Take in how surprising the last observation was. Where the belief is lost by it: warn, and recover if that is wanted.
+
+        rng: the filter's, which has updated the belief already."""
         was = self.lost
         if self.false_alarms:
-            position = rank(self.model, before, *since[-1], stream(self.seed, "surprise", self.steps))
+            position = rank(self.model, before, *since[-1], rng)
             self._surprise = self._surprise.after(position, self.false_alarms)
         if self.lost and not was:
             told = f"lost at step {self.steps}: what is seen is not what the belief predicts. See docs/robot.md, Am I lost?"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -15,15 +14,20 @@ from airoas.agent import Agent
 from airoas.belief.filters.interface import Filter, as_particles, filter_name
 from airoas.belief.particles import Particles
 from airoas.belief.tempering.result import Annealed
+from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError
 from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
 from airoas.tables import TextTable, named, numbers
 from airoas.viz import pictures
+
+_SHOWN = 8
+"""Components of the state whose means and deviations a table of steps has room for."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Step:
     """Mean of the belief after the update [size]."""
     std: np.ndarray
     ess: float
+    particles: int = 0
+    """How many the belief has; those that it is planned with, where it is of another kind."""
     recovery: str = ""
     """How the filter recovered where the belief before could not explain the observation; "" where all was well."""
     log_evidence: float = float("nan")
@@ -138,15 +144,17 @@ class Episode:
         """A row for each step."""
         title = f"{self.model}, seed {self.seed}, {self.filter_name} filter, start {named(self.start)}"
         shape = self.model.shapes.state
-        shown = [k for k, kind in enumerate(shape.kinds) if kind != "flags"]  # the mean of packed flags says nothing
-        of = f" of {', '.join(shape.names[k] for k in shown)}" if shape.record else ""
+        told = [k for k, kind in enumerate(shape.kinds) if kind != "flags"]  # the mean of packed flags says nothing
+        shown = told[:_SHOWN]
+        more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+        of = f" of {', '.join(shape.names[k] for k in shown)}{more}" if shape.record else ""
         table = TextTable(
-            title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS", "surprise", "plan ms")
+            title, ("step", "action", "observation", "reward", f"belief mean{of}", f"belief sd{of}", "ESS of N", "surprise", "plan ms")
         )
         for t, step in enumerate(self.trace):
             observation = "" if step.observation is None else numbers(step.observation)
             seen = (observation, "" if math.isnan(step.reward) else f"{step.reward:g}", numbers(step.mean[shown]), numbers(step.std[shown]))
-            last = (f"{step.ess:.0f}", f"{step.surprise:.2f}", f"{1e3 * step.decision.stats.seconds:.1f}")
+            last = (f"{step.ess:.0f} of {step.particles}", f"{step.surprise:.2f}", f"{1e3 * step.decision.stats.seconds:.1f}")
             table.rows.append((str(t), self.action_name(step.action), *seen, *last))
         earned = "" if math.isnan(self.return_) else f"discounted return {self.discounted_return:.3f}, return {self.return_:g}, "
         table.notes.append(f"{earned}{self.steps} steps, {self.ending}")
@@ -193,10 +201,10 @@ def simulate(
         plain += reward
         weight *= model.discount
         observation = None if terminated else model.from_row("observation", observations[0])
-        begun = time.perf_counter()
+        begun = read_clock()
         if not terminated:
             agent.observe(observation)
-        seconds = time.perf_counter() - begun
+        seconds = read_clock() - begun
         trace.append(
             Step(
                 action=decision.action,
@@ -208,6 +216,7 @@ def simulate(
                 mean=agent.particles.mean(),
                 std=agent.particles.std(),
                 ess=agent.particles.ess,
+                particles=len(agent.particles),
                 recovery="" if terminated else agent.recovery,
                 log_evidence=float("nan") if terminated else agent.updated.log_evidence,
                 surprise=agent.surprise,
@@ -218,12 +227,12 @@ def simulate(
 
 
 @kernel
-def _begin(model: Any, states: Any, rng: Any) -> None:
+def _begin(model: KernelModel, states: Any, rng: Any) -> None:
     model.write_state(states, 0, model.initial(rng))
 
 
 @kernel
-def _advance(model: Any, states: Any, observations: Any, actions: Any, rng: Rng) -> tuple[float, bool]:
+def _advance(model: KernelModel, states: Any, observations: Any, actions: Any, rng: Rng) -> tuple[float, bool]:
     """Move the true state in row 0 one step on, and observe unless that ended it; the reward, and whether it did."""
     a = model.read_action(actions, 0)
     s, reward = model.step(model.read_state(states, 0), a, rng)

@@ -129,6 +129,10 @@ class Rng:
         self._word[0] = word = self._word[0] + _GOLDEN & _MASK
         return mix64(word) >> (64 - k)
 
+    def uniform_at(self, i: int) -> float:
+        """What `uniform` would give after i other draws; the stream stays where it is."""
+        return (mix64(self._word[0] + (i + 1) * _GOLDEN & _MASK) >> 11) * 1.1102230246251565e-16
+
     def reseed(self, seed: int, i: int, j: int) -> None:
         """Become `stream(seed, i, j)`: cheap enough to call for every particle."""
         self._word[0] = _absorb(_absorb(_absorb(0, int(seed)), int(i)), int(j))
@@ -225,7 +229,7 @@ def _set_word(context, rng, word):
 
 
 _U_GOLDEN, _U_MIX1, _U_MIX2 = np.uint64(_GOLDEN), np.uint64(_MIX1), np.uint64(_MIX2)
-_U2, _U27, _U30, _U31, _U64 = np.uint64(2), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
+_U2, _U11, _U27, _U30, _U31, _U64 = np.uint64(2), np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
 
 
 @register_jitable(**_INLINE)
@@ -248,6 +252,15 @@ def _bits(self, k):
         return np.int64(_mix64_native(word) >> (_U64 - np.uint64(k)))
 
     return bits
+
+
+@overload_method(RngType, "uniform_at", jit_options=_INLINE)
+def _uniform_at(self, i):
+    def uniform_at(self, i):
+        word = _get_word(self) + np.uint64(i + 1) * _U_GOLDEN
+        return np.int64(_mix64_native(word) >> _U11) * 1.1102230246251565e-16
+
+    return uniform_at
 
 
 @overload_method(RngType, "reseed", jit_options=_INLINE)

@@ -22,6 +22,7 @@ def test_a_stranger_has_no_hints(name):
     assert model.max_steps <= 100
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", STRANGERS)
 def test_check_finds_nothing(name):
     report = airoas.check(STRANGERS[name](0))

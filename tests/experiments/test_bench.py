@@ -21,7 +21,8 @@ from test_pool import alive, gone, repeatable
 import airoas
 from airoas.cli import main
 from airoas.errors import OptionError
-from airoas.experiments.rows.store import EPISODES, latest, read_rows
+from airoas.experiments.analysis.table import tables
+from airoas.experiments.rows.store import EPISODES, latest, pack_folder, read_rows
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline, Pool
 from airoas.experiments.spec.cells import Spec
@@ -82,6 +83,16 @@ def test_the_same_command_again_runs_nothing(make_spec: Callable[..., Spec], tmp
 
     assert bench(spec, tmp_path / "out", never) == first
     assert (tmp_path / "out" / EPISODES).read_bytes() == before
+
+
+def test_rows_say_that_deadlines_were_in_cpu_time(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+    spec = make_spec(more="clock = 'cpu'", episodes=2)
+    rows = bench(spec, tmp_path, Inline)
+    assert {row["clock"] for row in rows.values()} == {"cpu"}
+    pack_folder(tmp_path)
+    assert latest(tmp_path) == rows
+    assert any("CPU time" in remark for remark in tables(spec, rows)[0].notes)
+    assert not any("clock" in task for task in make_spec().tasks())
 
 
 def test_more_episodes_are_added_and_other_experiments_refused(make_spec: Callable[..., Spec], tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def fully_observable(model: Any) -> ValueFunction:
     return StateValues(model, find_bounds(model, (0.0, "qmdp")))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("make", "model", "planner", "max_steps", "filter"),
     [
@@ -264,6 +265,9 @@ def test_rows_that_cannot_have_one_are_named_with_the_reason() -> None:
     assert "which does not see the worlds of 0.0.1 again" in remark(rows(version="0.0.1"))
     assert "the model has changed" in remark(rows(model="another"))
     assert "their worlds are others now" in remark(rows(discounted_return=0.123))
+    elsewhere: dict[str, Any] = {"model": "another", "machine": {"python": "3.0.1"}}  # its fingerprints are others
+    assert adjust_rows(rows(**elsewhere)) == []
+    assert "their worlds are others now" in remark(rows(**elsewhere, discounted_return=0.123))
     assert "has no exact filter" in remark(rows(domain="light-dark-2d"))
     stored = rows(version="0.0.1", adjusted=1.5)  # of another version, and worked out by it
     assert adjust_rows(stored) == [] and {row["adjusted"] for row in stored} == {1.5}

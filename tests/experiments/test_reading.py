@@ -28,6 +28,7 @@ BAD = {
     "unknown key": ("episodes = 4", "epsiodes = 4", "did you mean `episodes`"),
     "no episodes": ("episodes = 4", "episodes = 0", "from 1 on"),
     "episodes in words": ("episodes = 4", "episodes = 'four'", "episodes is 'four'"),
+    "strange clock": ("episodes = 4", "clock = 'sun'", "Deadlines are kept by one of wall, cpu"),
     "negative seed": ("episodes = 4", "seed = -1", "from 0 on"),
     "no domains": ('domains = ["tiny.py:Walk"]', "", "no domains are named"),
     "unknown domain": ("tiny.py:Walk", "tigr", "Did you mean `tiger`?"),
@@ -96,6 +97,7 @@ def test_ids_tell_apart_what_gives_other_episodes(make_spec: Callable[..., Spec]
         make_spec(one.format(6)),
         make_spec(one.format(5), more="max_steps = 3"),
         make_spec(one.format(5), more="filter = 'annealed'"),
+        make_spec(one.format(5), more="clock = 'cpu'"),
     ]
     for other in others:
         assert not base.ids.keys() & other.cells[0].ids.keys()
@@ -161,6 +163,15 @@ domains = { tiger = { episodes = 2, label = "Two doors" } }
     assert [len(cell.seeds) for cell in spec.cells] == [3, 2]
     tasks = [(task["planner"], task["seed"]) for task in spec.tasks()]  # the first of each, then part by part
     assert tasks == [("random", 0), ("qmdp", 0), ("random", 1), ("random", 2), ("qmdp", 1)]
+
+
+def test_planners_meet_each_world_one_after_another() -> None:
+    """Ten worlds of a domain, then ten of the next."""
+    spec = parse("domains = ['tiger', 'tag']\nepisodes = 12\n[planners.random]\n[planners.qmdp]", check=False)
+    tasks = [(task["domain"], task["seed"], task["planner"]) for task in spec.tasks()]
+    assert sorted(tasks[:4]) == [(domain, 0, planner) for domain in ("tag", "tiger") for planner in ("qmdp", "random")]
+    blocks = [(domain, seeds) for seeds in (range(1, 10), range(10, 12)) for domain in ("tiger", "tag")]
+    assert tasks[4:] == [(domain, seed, planner) for domain, seeds in blocks for seed in seeds for planner in ("random", "qmdp")]
 
 
 def test_an_episode_in_two_cells_is_run_once(make_spec: Callable[..., Spec]) -> None:

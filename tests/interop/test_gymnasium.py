@@ -153,15 +153,17 @@ class Level(NamedTuple):
     def obs_logpdf(self, o, s, a):
         return 0.0
 
-    def observation_bounds(self):
-        return (0.5, 0), (self.most, 1)
+    def limits(self):
+        return {"observation": ((0.5, 0), (self.most, 1))}
 
 
-def test_observation_bounds() -> None:
+def test_limits_of_observations() -> None:
     space = Environment(Level()).observation_space
     assert (space.low.tolist(), space.high.tolist()) == ([0.0, 0.0], [2.0, 1.0])  # zeros stand where nothing is seen
-    with pytest.raises(ModelError, match=r"Level\.observation_bounds.*lowest and the highest of 2 numbers"):
+    with pytest.raises(ModelError, match=r"Level\.limits.* the least and the largest, a number or 2 each"):
         Environment(Level(most=0.1))
+    unknown = Environment(find_domain("light-dark-1.0")(0)).observation_space
+    assert (unknown.low.tolist(), unknown.high.tolist()) == ([-np.inf], [np.inf])
 
 
 def test_wrong_options() -> None:

@@ -15,7 +15,7 @@ import pytest
 import airoas
 from airoas import Particles, anneal
 from airoas.belief.filters.update import make_filter
-from airoas.belief.tempering.moves import OK, sweep
+from airoas.belief.tempering.moves import BAD_LIKELIHOOD, OK, sweep
 from airoas.belief.tempering.temper import idle_one, in_use, make_tempering, next_seed, predict, spread
 from airoas.catalog import find_domain
 from airoas.compiler.kernels import kernel
@@ -207,9 +207,9 @@ def predict_and_spread(work, seed):
 @kernel
 def sweep_often(work, beta, sweeps, seed):
     for _ in range(sweeps):
-        status = sweep(work, in_use(work), idle_one(work), beta, next_seed(work, seed))
-        if status != OK:
-            return status
+        swept = sweep(work, in_use(work), idle_one(work), beta, next_seed(work, seed))
+        if swept.bad + swept.bad_steps > 0:
+            return BAD_LIKELIHOOD
     return OK
 
 
@@ -238,9 +238,9 @@ def drift(model, belief, seen, action, move, beta, scale=0.5, sweeps=50, draws=4
     small = tempering(system.ancestors[kept])
     for name in type(system).__annotations__:
         getattr(small.first, name)[:] = getattr(system, name)[kept]
-    for name in ("axes", "kernel", "box"):
+    for name in ("axes", "kernels", "boxes"):
         getattr(small.proposals, name)[:] = getattr(work.proposals, name)
-    small.proposals.n_axes = work.proposals.n_axes
+    small.proposals.n_axes, small.proposals.clusters.count = work.proposals.n_axes, work.proposals.clusters.count
     before, start = moments(model, small.first, move), small.first.states.copy()
     assert sweep_often(small, beta, sweeps, airoas.stream(seed, move, "sweeps").bits(62)) == OK
     after = moments(model, small.first, move)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import annealing_page, annealing_study
+import airoas
+from tools import annealing_page, annealing_study, filter_study
 from tools.marks import ROOT, fill
 
 
@@ -21,7 +22,7 @@ def test_the_page_is_made_from_the_data(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:no particle explained")
 @pytest.mark.parametrize("name", annealing_study.STUDIES)
 def test_a_study_makes_the_columns_of_the_data(name: str, tmp_path: Path) -> None:
-    few = {"conjugate": (3, (20,)), "light": (2, (50,)), "filters": (4, (50,))}[name]
+    few = {"conjugate": (3, (20,)), "light": (2, (50,))}[name]
     records = getattr(annealing_study, name)(*few)
     annealing_study.save(tmp_path / "few.csv", records)
     columns = []
@@ -29,6 +30,29 @@ def test_a_study_makes_the_columns_of_the_data(name: str, tmp_path: Path) -> Non
         with open(path, newline="") as file:
             columns.append(next(csv.reader(file)))
     assert columns[0] == columns[1]
+
+
+@pytest.mark.filterwarnings("ignore:no particle explained")
+def test_the_comparison_of_filters_makes_the_columns_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "one sharp reading"
+    monkeypatch.setitem(filter_study.CASES, name, filter_study.CASES[name]._replace(sizes=(50,)))
+    records = filter_study.study([name], runs=4)
+    assert [(r["filter"], r["equal"]) for r in records] == [(f, e) for f in ("annealed", "adaptive") for e in ("particles", "time")]
+    assert records[0]["bootstrap_N"] == 50
+    assert records[0]["filter_error"] < records[0]["bootstrap_error"]  # sharp readings are what annealing is for
+    with open(annealing_study.FOLDER / "equal.csv", newline="") as file:
+        assert next(csv.reader(file)) == list(records[0])
+
+
+@pytest.mark.parametrize("name", ["rock-sample-7-8", "tag"])
+def test_many_particles_come_near_the_exact_belief(name: str) -> None:
+    walk = filter_study.CASES[name].walk(1)
+    assert walk.start is not None
+    belief, rng = walk.start(20_000), airoas.stream(0)
+    for action, observation in walk.done:
+        belief = airoas.update(walk.model, belief, action, observation, rng, "bootstrap")
+    assert walk.done
+    assert walk.error(belief) < 0.03
 
 
 def test_the_corrected_moves_find_the_posterior_and_plain_weights_do_not() -> None:

@@ -23,6 +23,7 @@ from airoas.modelling.interface import HOOKS, REQUIRED
 from tools.marks import ROOT
 from tools.results_page.literature import TARGETS, published_returns
 from tools.results_page.page import IN_PAGE, fill_page, fill_readme
+from tools.results_page.referee import BARE
 from tools.results_page.run import COMMANDS
 from tools.rock_bounds import bound
 
@@ -36,6 +37,8 @@ def experiments() -> dict[str, Spec]:
         "budgets": parse((ROOT / "results" / "budgets.toml").read_text(encoding="utf-8"), check=False),
         "factorial": parse(text["ablation"], only="factorial", check=False),
         "referee": parse((ROOT / "results" / "referee.toml").read_text(encoding="utf-8"), check=False),
+        "strangers/first": parse(shipped("strangers"), check=False),
+        "strangers/second": parse((ROOT / "results" / "strangers" / "second" / "spec.toml").read_text(encoding="utf-8"), check=False),
     }
 
 
@@ -228,17 +231,9 @@ def test_adjusted_returns_decide_where_they_are_known(tmp_path: Path) -> None:
     assert float(line(page["adjusted"], "LightDark 1.0")[-1]) > 50.0
 
 
-@pytest.mark.parametrize(
-    ("name", "hinted"),
-    [
-        ("light_dark_1", "light-dark-1.0"),
-        ("light_dark_2d", "light-dark-2d"),
-        ("laser_tag_1", "laser-tag"),
-        ("rock_sample_11_11", "rock-sample-11-11"),
-    ],
-)
-def test_hint_free_domains_are_the_same_worlds_without_help(name: str, hinted: str) -> None:
-    bare, full = (find_domain(what)(0) for what in (f"{ROOT / 'results' / 'hint_free.py'}:{name}", hinted))
+@pytest.mark.parametrize("hinted", BARE)
+def test_hint_free_domains_are_the_same_worlds_without_help(hinted: str) -> None:
+    bare, full = (find_domain(what)(0) for what in (f"bare-{hinted}", hinted))
     helps = HOOKS.keys() - {"actions", *REQUIRED, "is_terminal", "legal", "prepare"}
     assert any(full.has(hook) for hook in helps) and not any(bare.has(hook) for hook in helps)
     worlds = []

@@ -68,9 +68,9 @@ def test_where_the_ends_may_be_equal_there_is_no_interval() -> None:
 
 
 def test_the_log_has_the_table_of_the_data() -> None:
-    folders = [ROOT / "results" / "strangers" / name for name in ("first", "second")]
+    folders = [ROOT / "results" / "strangers" / name for name in ("first", "second", "fourth")]
     expected = table(json.loads(REFERENCES.read_text(encoding="utf-8")), latest_returns(folders))
-    assert expected in (ROOT / "docs" / "log.md").read_text(encoding="utf-8"), "run `python -m tools.strangers_table` on both folders"
+    assert expected in (ROOT / "docs" / "log.md").read_text(encoding="utf-8"), "run `python -m tools.strangers_table` on these folders"
 
 
 def test_the_file_is_of_these_models() -> None:

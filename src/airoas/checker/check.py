@@ -18,7 +18,9 @@ from airoas.modelling.compiled import as_written, method_problem
 from airoas.modelling.decorator import Model
 from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import class_location, constructs, functions_in, location, structure_problems
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape, is_number
+from airoas.modelling.macros import own_macros
 from airoas.rng import stream
 from airoas.viz.pictures import SIZE, new_figure
 
@@ -85,9 +87,10 @@ def _parameters(model: Any, progress: Progress) -> Diagnoses:
     guard(model, "action_space", lambda: model.space)
     guard(model, "step", lambda: _first_step(model))
     guard(model, "initial", lambda: model.shapes)
+    guard(model, "macros", lambda: own_macros(model))
 
 
-def _first_step(model: Any) -> None:
+def _first_step(model: KernelModel) -> None:
     """Raises where `step` returns no pair, which a state of two numbers could be taken for."""
     rng, model = stream(0, "shapes"), as_written(model)
     s = model.initial(rng)
@@ -102,7 +105,7 @@ def _first_step(model: Any) -> None:
         raise ModelError(f"returns {pair!r}, not a pair", f"return {PAIRS['step']}.", where=location(model, "step"))
 
 
-def _constructs(model: Any, progress: Progress) -> Iterator[Diagnostic]:
+def _constructs(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
     native_class = model.native().native_class
     written = functions_in(type(model))
     for construct in constructs(
@@ -111,7 +114,7 @@ def _constructs(model: Any, progress: Progress) -> Iterator[Diagnostic]:
         yield Diagnostic(construct.level, construct.where, construct.problem, construct.remedy)
 
 
-def _compilation(model: Any, progress: Progress) -> Diagnoses:
+def _compilation(model: KernelModel, progress: Progress) -> Diagnoses:
     """Every method compiled alone, then a whole walk compiled and compared with the interpreted one."""
     with running("compiled"):
         model_type = model.native().view("compiled")._numba_type_.model
@@ -136,7 +139,7 @@ def _compilation(model: Any, progress: Progress) -> Diagnoses:
         yield Diagnostic("warning", class_location(type(model)), what, remedy)
 
 
-def _pictures(model: Any, progress: Progress) -> Diagnoses:
+def _pictures(model: KernelModel, progress: Progress) -> Diagnoses:
     """`draw` and `text`, with a belief and without one."""
     if not (model.has("draw") or model.has("text")):
         return
@@ -160,7 +163,7 @@ def _pictures(model: Any, progress: Progress) -> Diagnoses:
                     return
 
 
-def _walked(model: Any) -> np.ndarray:
+def _walked(model: KernelModel) -> np.ndarray:
     shapes = model.shapes
     states, observations = np.zeros((_STEPS, len(shapes.state.kinds))), np.zeros((_STEPS, len(shapes.observation.kinds)))
     numbers = np.zeros((_STEPS, 2))
@@ -169,7 +172,7 @@ def _walked(model: Any) -> np.ndarray:
 
 
 @kernel
-def walk(model: Any, states: Any, observations: Any, numbers: Any, rng: Any) -> None:
+def walk(model: KernelModel, states: Any, observations: Any, numbers: Any, rng: Any) -> None:
     """A random walk: each state arrived in, observation, reward and log-likelihood; a new start after a terminal state."""
     s = model.initial(rng)
     for t in range(len(states)):

@@ -36,6 +36,11 @@ class Claim(NamedTuple):
 
     draw: Callable[[Rng], tuple[Any, ...]]
     log_density: Callable[[Any], float]
+    part: int = 0
+    """Draw i comes from the stream (seed, part, i)."""
+    draw_many: Callable[[int, int], list[Any] | None] = lambda seed, n: None
+    """The same draws at once, from a seed; None where one by one is as good."""
+    log_densities: Callable[[list[Any]], list[float] | None] = lambda values: None
 
 
 def disagreement(claims: Sequence[Claim], fields: Sequence[str] = ()) -> tuple[int, str] | None:
@@ -92,15 +97,29 @@ class _Side:
         self._claim, self._fields = claim, fields
         rng = stream(site, "density test")
         self._random = np.random.default_rng(rng.bits(63))
-        fitted_to, ours = ([claim.draw(rng) for _ in range(_DRAWS)] for _ in range(2))
+        fitted_to, ours = (self._draws(rng.bits(62), rng.local()) for _ in range(2))
         self._make: Callable[[Any], Any] = getattr(type(ours[0]), "_make", tuple)
         self._kinds = [type(x) for x in ours[0]]
         self._known: dict[Any, float] = {}
         self.fitted_to, self._ours = np.array(fitted_to, dtype=np.float64), np.array(ours, dtype=np.float64)
-        self._p_ours = np.array([self._log_density(x) for x in ours])
+        self._p_ours = self._log_densities(ours)
         self.draws_problem = self._impossible(ours)
         self.density_problem = ""
         self.gaps: dict[str, _Gap] = {}
+
+    def _draws(self, seed: int, own: Rng) -> list[Any]:
+        drawn = self._claim.draw_many(seed, _DRAWS)
+        if drawn is None:
+            drawn = []
+            for i in range(_DRAWS):
+                own.reseed(seed, self._claim.part, i)
+                drawn.append(self._claim.draw(own))
+        return drawn
+
+    def _log_densities(self, values: list[Any]) -> np.ndarray:
+        unknown = [x for x in dict.fromkeys(values) if x not in self._known]
+        self._known.update(zip(unknown, self._claim.log_densities(unknown) or (), strict=False))
+        return np.array([self._log_density(x) for x in values])
 
     def _log_density(self, x: tuple[Any, ...]) -> float:
         if x not in self._known:
@@ -128,11 +147,11 @@ class _Side:
         theirs, many = q.draw(_DRAWS, self._random), q.draw(_MANY, self._random)
         theirs_in, many_in = inside(theirs), inside(many)
         p_theirs = np.full(_DRAWS, -math.inf)
-        for row in np.flatnonzero(theirs_in):
-            x = self._make([kind(value) for kind, value in zip(self._kinds, theirs[row], strict=True)])
-            p_theirs[row] = self._log_density(x)
-            if math.isnan(p_theirs[row]) or p_theirs[row] == math.inf:
-                self.density_problem = f"the log density of {x!r} is {p_theirs[row]}"
+        values = [self._make([kind(x) for kind, x in zip(self._kinds, row, strict=True)]) for row in theirs[theirs_in]]
+        p_theirs[theirs_in] = self._log_densities(values)
+        for x, log_p in zip(values, p_theirs[theirs_in], strict=True):
+            if math.isnan(log_p) or log_p == math.inf:
+                self.density_problem = f"the log density of {x!r} is {log_p}"
                 return
         ratio = _fraction(q.log_density(self._ours), self._p_ours) * inside(self._ours)
         other = _fraction(p_theirs, q.log_density(theirs)) - 0.5  # less its value where p = q, known better from `many`

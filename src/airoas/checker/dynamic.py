@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from airoas.checker import flat
+from airoas.checker.compiled_draws import arrivals, is_slow, log_likelihoods, observations
 from airoas.checker.density_test import Claim, disagreement
 from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress
 from airoas.errors import ModelError
@@ -16,6 +17,7 @@ from airoas.modelling.checked_call import CheckedCalls, guard, is_pair
 from airoas.modelling.decorator import live_initial
 from airoas.modelling.interface import CLOSED_LOOP, HOOKS
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.rng import stream
 
 _STEPS = 300
@@ -26,7 +28,7 @@ _REWARDS = 1000  # draws of a reward
 _RETURNS = 100  # runs of a plan
 
 
-def simulation(model: Any, progress: Progress) -> Diagnoses:
+def simulation(model: KernelModel, progress: Progress) -> Diagnoses:
     """Walk at random in plain Python and look at every value that comes back; each kind of problem is told once."""
     progress("simulating in plain Python")
     told = set()
@@ -40,7 +42,7 @@ Problem = tuple[str, str, str, str]
 """A method, what is wrong with it, an example, what to do."""
 
 
-def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
+def _walk_problems(model: KernelModel, call: CheckedCalls) -> Iterator[Problem]:
     rng = stream(0, "check")
     s = call("initial", rng)
     for t in range(_STEPS):
@@ -59,9 +61,9 @@ def _walk_problems(model: Any, call: CheckedCalls) -> Iterator[Problem]:
             example = f"{a} in state {s!r}, where {', '.join(map(str, legal))} may be chosen"
             yield "rollout_action", "chooses an impossible action", example, "return the index of a legal action."
             return
-        for name in ("rollout_action", "sample_action") if model.space is not None else ():
+        for name in ("rollout_action", "sample_action") if model.space else ():
             drawn = a if name == "rollout_action" else call("sample_action", s, rng)
-            if wrong := model.space.problem(model.shapes.action.to_row(drawn)):
+            if model.space and (wrong := model.space.problem(model.space.shape.to_row(drawn))):
                 yield name, "gives an action outside `action_space`", f"{wrong[0]} in state {s!r}", wrong[1]
                 return
         if legal and t % 2:
@@ -100,7 +102,7 @@ def _density_problems(name: str, simulator: str, density: float, example: str) -
         yield name, f"is -inf for what `{simulator}` just produced", example, f"make it the log density of what `{simulator}` draws."
 
 
-def _bound_problems(model: Any, call: CheckedCalls, s: Any) -> Iterator[Problem]:
+def _bound_problems(model: KernelModel, call: CheckedCalls, s: Any) -> Iterator[Problem]:
     """A lower bound above an upper one, and bounds that are not written where they belong."""
     highest, source = math.inf, ""
     if model.has("value_bounds"):
@@ -146,7 +148,7 @@ def _written(call: CheckedCalls, name: str, s: Any, count: int) -> tuple[list[fl
     return out[1:-1].tolist(), f"gives no finite number at index {missing[0]} of {count}" if len(missing) else ""
 
 
-def _call_the_rest(model: Any, call: CheckedCalls, s: Any, a: Any, s2: Any, o: Any, rng: Any) -> None:
+def _call_the_rest(model: KernelModel, call: CheckedCalls, s: Any, a: Any, s2: Any, o: Any, rng: Any) -> None:
     """Call the optional methods that the walk itself does not need; what they raise or return wrongly is raised."""
     given = {"s": s2, "s2": s2, "parent": s, "o": o, "a": a, "beta": 0.5, "rng": rng, "k": 0}
     for name in ("cell", "heuristic", "mutate", "mutate_logratio", "mutate_literal", "move", "reward"):
@@ -159,7 +161,7 @@ def _call_the_rest(model: Any, call: CheckedCalls, s: Any, a: Any, s2: Any, o: A
             raise ModelError(f"returns {sizes!r}", remedy, where=location(model, "describe"))
 
 
-def enumeration(model: Any, progress: Progress) -> Diagnoses:
+def enumeration(model: KernelModel, progress: Progress) -> Diagnoses:
     """The exact initial belief, and the enumeration group of a finite model at states spread over its range."""
     if model.has("exact_initial"):
         states, weights = _exact_initial(model)
@@ -205,7 +207,7 @@ def enumeration(model: Any, progress: Progress) -> Diagnoses:
         )
 
 
-def _exact_initial(model: Any) -> tuple[np.ndarray, np.ndarray]:
+def _exact_initial(model: KernelModel) -> tuple[np.ndarray, np.ndarray]:
     pair = guard(model, "exact_initial", lambda: model.exact_initial())
     if not is_pair(pair):
         raise ModelError(f"returns {type(pair).__name__}, not a pair", "return (states, weights).", where=location(model, "exact_initial"))
@@ -224,7 +226,7 @@ def _successors(call: CheckedCalls, s: Any, a: int, n: int) -> list[tuple[Any, f
     return successors
 
 
-def _mass_problem(model: Any, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
+def _mass_problem(model: KernelModel, s: Any, a: int, successors: list[tuple[Any, float]]) -> ModelError | None:
     where = location(model, "successor")
     for k, (_, p) in enumerate(successors):
         if not p >= 0.0:
@@ -238,7 +240,7 @@ def _mass_problem(model: Any, s: Any, a: int, successors: list[tuple[Any, float]
     return None
 
 
-def distributions(model: Any, progress: Progress) -> Diagnoses:
+def distributions(model: KernelModel, progress: Progress) -> Diagnoses:
     """Simulators against the densities that the model states for them, at states of a random walk and various actions."""
     call = CheckedCalls(model)
     sites = list(_sites(model, call))
@@ -261,15 +263,25 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
         return f"from state {sites[site][0]!r} under action {sites[site][1]}"
 
     seen = [(a, s) for _, a, s in sites if not call("is_terminal", s)]
-    seeing, being = shapes.observation, shapes.state
+    seeing, being, pace = shapes.observation, shapes.state, stream(0, "pace")
     claims = [
         Claim(
             lambda r, s=s, a=a: flat.flatten(seeing, plain.observe(s, a, r)),  # type: ignore[misc]
             lambda o, s=s, a=a: plain.obs_logpdf(flat.unflatten(seeing, o), s, a),  # type: ignore[misc]
+            part=1,
         )
         for a, s in seen
     ]
+    if seen and guard(model, "observe", lambda: is_slow(lambda: claims[0].log_density(claims[0].draw(pace)))):
+        claims = [
+            claim._replace(
+                draw_many=lambda seed, n, s=s, a=a: observations(model, s, a, seed, n),  # type: ignore[misc]
+                log_densities=lambda values, s=s, a=a: log_likelihoods(model, s, a, values),  # type: ignore[misc]
+            )
+            for claim, (a, s) in zip(claims, seen, strict=True)
+        ]
     yield from compare("observe", "obs_logpdf", claims, flat.names(seeing), arrived)
+    is_slow_step = guard(model, "step", lambda: is_slow(lambda: plain.step(*sites[0][:2], pace)))
     if model.has("step_logpdf"):
         claims = [
             Claim(
@@ -278,6 +290,11 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
             )
             for s, a, _ in sites
         ]
+        if is_slow_step:
+            claims = [
+                claim._replace(draw_many=lambda seed, n, s=s, a=a: arrivals(model, s, a, seed, n))  # type: ignore[misc]
+                for claim, (s, a, _) in zip(claims, sites, strict=True)
+            ]
         yield from compare("step", "step_logpdf", claims, flat.names(being), departed)
     if model.is_finite and model.has("exact_initial"):
         states, weights = _exact_initial(model)
@@ -295,6 +312,11 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
             Claim(lambda r, s=s, a=a: (plain.index(plain.step(s, a, r)[0]),), lambda i, mass=mass: mass.get(i[0], -math.inf))  # type: ignore[misc]
             for (s, a, _), mass in zip(sites, masses, strict=True)
         ]
+        if is_slow_step:
+            claims = [
+                claim._replace(draw_many=lambda seed, n, s=s, a=a: _indices(model, plain, arrivals(model, s, a, seed, n)))  # type: ignore[misc]
+                for claim, (s, a, _) in zip(claims, sites, strict=True)
+            ]
         yield from compare("step", "successor", claims, ("index",), departed)
     if model.has("reward"):
         yield from _reward_problems(model, call, sites)
@@ -302,7 +324,7 @@ def distributions(model: Any, progress: Progress) -> Diagnoses:
         yield from _plan_problems(model, call, sites)
 
 
-def _sites(model: Any, call: CheckedCalls) -> Iterator[tuple[Any, Any, Any]]:
+def _sites(model: KernelModel, call: CheckedCalls) -> Iterator[tuple[Any, Any, Any]]:
     """(state, action, state arrived in), not far from the start: every action in turn as far as they are legal."""
     rng = stream(0, "sites")
     for site in range(max(_SITES, min(model.n_actions, _MOST_SITES))):
@@ -323,7 +345,15 @@ def _index_masses(call: CheckedCalls, s: Any, a: int, n: int) -> dict[int, float
     return {i: math.log(p) for i, p in masses.items() if p > 0.0}
 
 
-def _reward_problems(model: Any, call: CheckedCalls, sites: list[tuple[Any, Any, Any]]) -> Iterator[Diagnostic]:
+def _indices(model: KernelModel, plain: Any, states: list[Any] | None) -> list[tuple[int]] | None:
+    """Of flat states."""
+    if states is None:
+        return None
+    known = {s: (plain.index(flat.unflatten(model.shapes.state, s)),) for s in dict.fromkeys(states)}
+    return [known[s] for s in states]
+
+
+def _reward_problems(model: KernelModel, call: CheckedCalls, sites: list[tuple[Any, Any, Any]]) -> Iterator[Diagnostic]:
     """A warning, not an error: a reward too rare to be drawn moves the expectation unseen."""
     rng = stream(0, "reward")
     for s, a, _ in sites:
@@ -336,7 +366,7 @@ def _reward_problems(model: Any, call: CheckedCalls, sites: list[tuple[Any, Any,
             return
 
 
-def _plan_problems(model: Any, call: CheckedCalls, sites: list[tuple[Any, Any, Any]]) -> Iterator[Diagnostic | ModelError]:
+def _plan_problems(model: KernelModel, call: CheckedCalls, sites: list[tuple[Any, Any, Any]]) -> Iterator[Diagnostic | ModelError]:
     """Follow some plans; a warning where they earn less than stated, which a reward too rare to be drawn may cause."""
     rng = stream(0, "plans")
     count, gamma = call("n_plans"), model.discount

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airoas.cli.arguments import add_param, read_domain
 from airoas.cli.progress import status_line, watching
 from airoas.errors import ModelError
-
-if TYPE_CHECKING:
-    from airoas.experiments.rows.types import Row
 
 EPISODES = 20
 """Of each planner that plays in `--plan`."""
@@ -55,17 +51,14 @@ def _play(domain: str) -> None:
     """Print what AIROAS and random actions earn, and what speaks against the former."""
     from airoas.experiments.analysis.summary import summarise
     from airoas.experiments.analysis.weakness import no_better, weaknesses
-    from airoas.experiments.run.pool import Inline, run
+    from airoas.experiments.run.bench import in_memory
+    from airoas.experiments.run.pool import Inline
     from airoas.experiments.spec.building import build
 
     planners = {"airoas": {"seconds": 0.1, "learn_seconds": 10.0}, "random": {}}
     spec = build({"title": f"check {domain}", "episodes": EPISODES, "domains": [domain], "planners": planners}, folder=Path.cwd())
-    rows: dict[str, Row] = {}
-    with watching(spec) as watch, contextlib.closing(Inline()) as running:
-        watch(None, rows)
-        for row in run(spec.tasks(), running):
-            rows[row["id"]] = row
-            watch(row, rows)
+    with watching(spec) as watch:
+        rows = in_memory(spec, Inline, watch)
     ours, random = (summarise(domain, name, [row for row in rows.values() if row["planner"] == name]) for name in planners)
     for one in (ours, random):
         print(f"{one.planner}: {one.mean:.3g} ± {one.sem:.2g} in {one.episodes} episodes")

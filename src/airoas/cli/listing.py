@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airoas.modelling.kernel_model import KernelModel
 
 
 def add(commands: Any) -> None:
     listing = commands.add_parser("list", help="the shipped domains and planners")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
+    listing.add_argument("--devices", action="store_true", help="the GPU that device='cuda' would use")
     listing.set_defaults(command=_list)
 
 
 def _list(options: argparse.Namespace) -> int:
+    if options.devices:
+        return _list_devices(options.json)
     from airoas.catalog import DOMAINS, FAMILIES, PLANNERS
 
     rows: list[dict[str, Any]] = []
@@ -52,7 +58,15 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sizes(model: Any) -> tuple[Any, Any, Any]:
+def _list_devices(as_json: bool) -> int:
+    from airoas.compiler.device import devices
+
+    rows = devices()
+    print(json.dumps({"devices": rows}) if as_json else "\n".join(f"{row['device']}: {row['about']}" for row in rows))
+    return 0
+
+
+def _sizes(model: KernelModel) -> tuple[Any, Any, Any]:
     """Of states, actions and observations: the model's word for them, else what kind of numbers they consist of."""
     if model.has("describe"):
         sizes: tuple[Any, Any, Any] = model.describe()

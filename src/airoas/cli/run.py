@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import logging
 import math
@@ -27,7 +26,7 @@ from airoas.errors import OptionError
 
 if TYPE_CHECKING:
     from airoas.experiments.analysis.summary import Summary
-    from airoas.experiments.rows.types import Extra, Row
+    from airoas.experiments.rows.types import Extra
     from airoas.experiments.spec.cells import Spec
 
 log = logging.getLogger(__name__)
@@ -59,15 +58,14 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.summary import summarise
-    from airoas.experiments.run.bench import bench
-    from airoas.experiments.run.pool import Inline, Pool, Runner, run
+    from airoas.experiments.run.bench import bench, in_memory
+    from airoas.experiments.run.pool import Inline, Pool, Runner
 
     if options.full and not options.out:
         raise OptionError("--full says what to keep, and nothing is kept", "give a folder with --out.")
     spec = _spec(options)
     tasks = spec.tasks()
     extra: Extra = {"mode": options.mode, "show": tasks[0]["id"] if options.show else None}
-    rows: dict[str, Row] = {}
 
     def runner() -> Runner:
         timeout = options.episode_timeout  # a process of its own can be ended
@@ -77,11 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.out:
             rows = bench(spec, Path(options.out), runner, watch, extra=extra, full=options.full)
         else:
-            watch(None, rows)
-            with contextlib.closing(runner()) as running:
-                for row in run([{**task, **extra} for task in tasks], running):
-                    rows[row["id"]] = row
-                    watch(row, rows)
+            rows = in_memory(spec, runner, watch, extra)
     summary = summarise(spec.cells[0].domain, options.planner, (rows[task["id"]] for task in tasks))
     _print_summary(summary)
     if options.json:

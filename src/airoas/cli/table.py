@@ -18,6 +18,7 @@ def add(commands: Any) -> None:
     table.add_argument("folders", metavar="DIR", nargs="+", help="what `bench` or `run` got as --out")
     table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text", help="(default text)")
     table.add_argument("--differences", action="store_true", help="with csv: the paired differences instead of the means")
+    table.add_argument("--verdicts", metavar="PLANNER", help="where that planner is best, tied or worse, and which one to take")
     add_adjusted(table)
     table.set_defaults(command=_table)
 
@@ -27,6 +28,7 @@ def _table(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.load import join
     from airoas.experiments.analysis.render import as_csv, render
     from airoas.experiments.analysis.table import cell_summaries, differences, tables
+    from airoas.experiments.analysis.verdicts import verdict_table, verdicts
     from airoas.experiments.rows.store import latest
 
     remarks: list[str] = []
@@ -37,7 +39,10 @@ def _table(options: argparse.Namespace) -> int:
         return rows
 
     spec, rows = join([Path(folder) for folder in options.folders], adjusted if options.adjusted else latest)
-    if options.format != "csv":
+    if options.verdicts:
+        judged = spec, rows, options.verdicts, options.adjusted
+        print(as_csv(verdicts(*judged)) if options.format == "csv" else render([verdict_table(*judged, remarks)], options.format))
+    elif options.format != "csv":
         print(render(tables(spec, rows, options.adjusted, remarks), options.format))
     elif options.differences:
         print(as_csv(differences(spec, with_adjusted_returns(rows) if options.adjusted else rows)))

@@ -1,6 +1,7 @@
 """The shipped domains. `airoas list` shows their named instances."""
 
 from airoas.domains.laser_tag import LaserTag
+from airoas.domains.light_column import LightColumn, LightColumnMacros
 from airoas.domains.light_dark import LightDark
 from airoas.domains.light_dark_2d import LightDark2D, LightDark2DContinuous
 from airoas.domains.parking import Parking
@@ -12,6 +13,8 @@ from airoas.domains.tiger import Tiger
 
 __all__ = [
     "LaserTag",
+    "LightColumn",
+    "LightColumnMacros",
     "LightDark",
     "LightDark2D",
     "LightDark2DContinuous",

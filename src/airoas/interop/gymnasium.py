@@ -12,6 +12,7 @@ from airoas.agent import Agent
 from airoas.belief.filters.interface import Filter
 from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
+from airoas.compiler.coercion import LARGEST
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.modelling.actions import ActionSpace
@@ -65,9 +66,8 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         else:
             lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), len(shapes.action.kinds)) for bound in action_bounds)
             self.action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float64)
-        width = len(shapes.observation.kinds)
-        self.observation_space = gymnasium.spaces.Box(*_observation_bounds(model, width), (width,), np.float64)
-        self._states, self._observations = np.empty((2, len(shapes.state.kinds))), np.zeros((1, width))
+        self.observation_space = _observation_box(model)
+        self._states, self._observations = np.empty((2, len(shapes.state.kinds))), np.zeros((1, len(shapes.observation.kinds)))
         self._time: int | None = None
         """Steps taken; None outside an episode."""
         self._episode_seed = 0
@@ -136,19 +136,11 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         return info
 
 
-def _observation_bounds(model: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest observation [width]; infinite where the model does not say. Zeros, which stand where nothing is
-    observed, are within."""
-    if not model.has("observation_bounds"):
-        return np.full(width, -np.inf), np.full(width, np.inf)
-    given = guard(model, "observation_bounds", model.observation_bounds)
-    try:
-        lowest, highest = (np.broadcast_to(np.asarray(bound, np.float64), width) for bound in given)
-        assert (lowest <= highest).all()
-    except (TypeError, ValueError, AssertionError):
-        where = f"{type(model).__name__}.observation_bounds"
-        raise ModelError(f"returns {given!r}", f"return the lowest and the highest of {width} numbers.", where=where) from None
-    return np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
+def _observation_box(model: Any) -> gymnasium.spaces.Box:
+    """Within the model's limits, without end where it does not know them. Zeros, which stand where nothing is observed, are within."""
+    gate = gate_of(model, "observation")
+    low, high = np.minimum(gate.low, 0.0), np.maximum(gate.high, 0.0)
+    return gymnasium.spaces.Box(np.where(low > -LARGEST, low, -np.inf), np.where(high < LARGEST, high, np.inf), dtype=np.float64)
 
 
 class Policy:

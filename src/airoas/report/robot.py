@@ -14,6 +14,7 @@ from airoas.belief.particles import Particles
 from airoas.episode import Episode, Step
 from airoas.errors import StoredDataError
 from airoas.logbook import Log, read_log
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision, Stats
 from airoas.report.episode import DecisionSnapshot, Progress, write
 
@@ -37,7 +38,7 @@ class Logged(Episode):
         yield from self.kept
 
 
-def report(path: Path, model: Any, progress: Progress) -> str:
+def report(path: Path, model: KernelModel, progress: Progress) -> str:
     """The page of a log; model: that of the agent."""
     log = read_log(path)
     episode = logged(log, model, str(path))
@@ -47,7 +48,7 @@ def report(path: Path, model: Any, progress: Progress) -> str:
     return write(episode, snapshots, f"{path.name}: {type(model).__name__}", about, note, progress)
 
 
-def logged(log: Log, model: Any, where: str) -> Episode:
+def logged(log: Log, model: KernelModel, where: str) -> Episode:
     """The log as an episode without states and rewards."""
     trace = [_step(model, line, belief, where) for line, belief in zip(log.steps, log.beliefs[1:], strict=True)]
     filter = make_filter("bootstrap", model)  # it has nothing to do
@@ -61,7 +62,7 @@ def logged(log: Log, model: Any, where: str) -> Episode:
     return episode
 
 
-def _step(model: Any, line: dict[str, Any], belief: Particles, where: str) -> Step:
+def _step(model: KernelModel, line: dict[str, Any], belief: Particles, where: str) -> Step:
     decided: dict[str, Any] = line.get("decision") or {}
 
     def number(value: Any) -> float:
@@ -86,6 +87,7 @@ def _step(model: Any, line: dict[str, Any], belief: Particles, where: str) -> St
             mean=belief.mean(),
             std=belief.std(),
             ess=float(line["belief"]["ess"]),
+            particles=int(line["belief"].get("n", 0)),
             recovery=str(line.get("recovery", "")),
             surprise=float(line.get("surprise", 0.0)),
             lost=bool(line.get("lost")),

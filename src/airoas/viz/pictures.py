@@ -15,6 +15,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.errors import AiroasError, OptionError
 from airoas.modelling.checked_call import guard
+from airoas.modelling.kernel_model import KernelModel
 
 SIZE = (7.0, 4.6)
 MOST_PANELS = 6
@@ -29,7 +30,7 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def component_names(model: Any) -> tuple[str, ...]:
+def component_names(model: KernelModel) -> tuple[str, ...]:
     """What the numbers of a state are called; s[0], s[1], ... where the model does not say."""
     shape = model.shapes.state
     return shape.names if shape.record else tuple(f"s[{index}]" for index in range(shape.size))
@@ -68,7 +69,7 @@ def widest(spreads: Any) -> tuple[int, ...]:
     return tuple(sorted(np.argsort(-average, kind="stable")[:2].tolist()))
 
 
-def draw(model: Any, axis: Any, s: Any, belief: Any, view: View | None = None) -> str:
+def draw(model: KernelModel, axis: Any, s: Any, belief: Any, view: View | None = None) -> str:
     """The model's own picture of a state and a belief, either of which may be None; a plain one where it has none or its own fails.
 
     Returns why its own failed, else nothing.
@@ -85,7 +86,7 @@ def draw(model: Any, axis: Any, s: Any, belief: Any, view: View | None = None) -
     return ""
 
 
-def draw_plain(model: Any, axis: Any, s: Any, belief: Any, view: View | None = None) -> None:
+def draw_plain(model: KernelModel, axis: Any, s: Any, belief: Any, view: View | None = None) -> None:
     """Two numbers of a state and a belief, or the only one: those of the view, else those that the belief is least sure of."""
     names = [_plain(name) for name in component_names(model)]
     axes = view.axes if view else widest([belief.std()]) if belief is not None else tuple(range(len(names)))[:2]
@@ -125,7 +126,7 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def picture(model: Any, s: Any, belief: Any, view: View) -> tuple[str, str]:
+def picture(model: KernelModel, s: Any, belief: Any, view: View) -> tuple[str, str]:
     """A state and a belief as the address of an image that a page holds within itself; and why it is a plain one, if `draw` failed."""
     figure = new_figure(*SIZE)
     remark = draw(model, figure.subplots(), s, belief, view)
@@ -144,7 +145,7 @@ def inline(figure: Any) -> str:
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def pixels(model: Any, s: Any) -> tuple[np.ndarray, str]:
+def pixels(model: KernelModel, s: Any) -> tuple[np.ndarray, str]:
     """A state as a picture [height, width, 3] of bytes; and why it is a plain one, if `draw` failed."""
     figure = new_figure(*SIZE)
     remark = draw(model, figure.subplots(), s, None)
@@ -185,7 +186,7 @@ def every_belief(episode: Any, record: list[Any] | None = None) -> Iterator[Part
         yield belief
 
 
-def _draw_with_text(model: Any, axis: Any, s: Any, belief: Any, view: View) -> None:
+def _draw_with_text(model: KernelModel, axis: Any, s: Any, belief: Any, view: View) -> None:
     remark = draw(model, axis, s, belief, view)
     if remark:
         warnings.warn(remark, stacklevel=4)

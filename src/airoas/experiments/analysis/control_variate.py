@@ -27,6 +27,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -34,12 +35,14 @@ from typing import Any
 
 from airoas import __version__
 from airoas.belief.particles import Particles
+from airoas.catalog import with_hints
 from airoas.episode import simulate
 from airoas.errors import AiroasError, OptionError
 from airoas.experiments.analysis.value_functions import ValueFunction, value_function
 from airoas.experiments.rows.store import Lock, latest, read_spec, rewrite
 from airoas.experiments.rows.types import Row
 from airoas.experiments.run.play import find_domain
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision
 from airoas.rng import Rng, stream
 
@@ -58,7 +61,7 @@ class _Adjusting:
         self.start = self.total = 0.0
         self.steps = 0
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
         action, t = self.actions[self.steps], self.steps
         value, action_value = self.known.values(belief, action, stream(self.seed, "control variate", t).bits(63))
         if t == 0:
@@ -68,7 +71,7 @@ class _Adjusting:
         return Decision(action, value)
 
 
-def adjusted_return(model: Any, known: ValueFunction, row: Row) -> float:
+def adjusted_return(model: KernelModel, known: ValueFunction, row: Row) -> float:
     """The adjusted return of an episode. OptionError where its world does not come again."""
     if not row["steps"]:
         return row["discounted_return"]
@@ -111,7 +114,8 @@ def _model_key(row: Row) -> tuple[str, int]:
 def _adjusted_one_by_one(rows: list[Row]) -> Iterator[str]:
     """Adjust row after row, those of one model together; what stood in the way, or nothing."""
     for _, same_model in itertools.groupby(rows, key=_model_key):
-        model: Any = None
+        model: KernelModel | None = None
+        judge: Any = None  # the same worlds, with all that is known of them
         known: ValueFunction | None = None
         refusal = ""
         for row in same_model:
@@ -121,19 +125,27 @@ def _adjusted_one_by_one(rows: list[Row]) -> Iterator[str]:
             if model is None and not refusal:
                 try:
                     model = find_domain(row["domain"])(row["seed"])
-                    known = value_function(model)
+                    judge = find_domain(with_hints(row["domain"]))(row["seed"])
+                    known = value_function(judge)
                 except AiroasError as error:
                     refusal = str(error)
-            if refusal or known is None:
+            if refusal or model is None or known is None:
                 yield refusal
-            elif row.get("model") != model.fingerprint:
+            elif row.get("model") != model.fingerprint and _same_python(row):
                 yield "the model has changed since they were run."
             else:
                 try:
-                    row["adjusted"] = round(adjusted_return(model, known, row), 6)
+                    row["adjusted"] = round(adjusted_return(judge, known, row), 6)
                     yield ""
                 except OptionError:
                     yield "their worlds are others now, since the model or airoas has changed."
+
+
+def _same_python(row: Row) -> bool:
+    """Whether the row's fingerprint, which is of bytecode, can be compared with one made here. Where not, the episode's return must come
+    out as it was when it is replayed."""
+    running = platform.python_version()
+    return row.get("machine", {}).get("python", running).split(".")[:2] == running.split(".")[:2]
 
 
 def adjusted_folder(folder: Path) -> tuple[dict[str, Row], list[str]]:

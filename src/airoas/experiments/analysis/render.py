@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from airoas.experiments.analysis.table import CellSummary, Difference
+from airoas.experiments.analysis.verdicts import Verdict
 from airoas.tables import TextTable
 
 FORMATS = ("text", "markdown", "latex", "csv")
@@ -19,8 +20,8 @@ def render(tables: list[TextTable], form: str) -> str:
     return "\n\n".join(write[form](table) for table in tables)
 
 
-def as_csv(lines: Sequence[CellSummary | Difference]) -> str:
-    """Summaries or differences as comma-separated values; what is unknown is empty."""
+def as_csv(lines: Sequence[CellSummary | Difference | Verdict]) -> str:
+    """Summaries, differences or verdicts as comma-separated values; what is unknown is empty."""
     records = [line.to_dict() for line in lines]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")

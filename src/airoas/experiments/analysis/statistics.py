@@ -65,21 +65,43 @@ def holm_limits(known: Sequence[Estimate], margins: Sequence[float]) -> list[tup
     """An interval for each mean. Its lower end is above -margin where Holm's procedure shows, at 95 % for all of them
     together, that the mean is: the k-th clearest of m has the level 1 - 0.05 / (m - k + 1), and those that come after the
     first that fails have that one's. nan where nothing is known."""
-
-    def one_sided_p(i: int) -> float:
-        """Of a mean at or below -margin."""
-        above = known[i].mean + margins[i]
-        tail = student_tail(above / known[i].sem if known[i].sem > 0.0 else math.inf, known[i].groups - 1)
-        return 0.5 * tail if above > 0.0 else 1.0 - 0.5 * tail
-
     limits = [(math.nan, math.nan)] * len(known)
-    order = sorted((i for i in range(len(known)) if not math.isnan(known[i].sem)), key=one_sided_p)
+    measured = [i for i in range(len(known)) if not math.isnan(known[i].sem)]
+    order = sorted(measured, key=lambda i: one_sided_p(known[i], -margins[i]))
     left = len(order)
     for i in order:
         half = student_quantile(known[i].groups - 1, 1.0 - (1.0 - LEVEL) / left) * known[i].sem
         limits[i] = known[i].mean - half, known[i].mean + half
         left -= limits[i][0] > -margins[i]
     return limits
+
+
+def one_sided_p(known: Estimate, bar: float = 0.0) -> float:
+    """Of the hypothesis that the mean is at or below `bar`; 1 where nothing is known."""
+    if math.isnan(known.sem):
+        return 1.0
+    above = known.mean - bar
+    tail = student_tail(above / known.sem if known.sem > 0.0 else math.inf, known.groups - 1)
+    return 0.5 * tail if above > 0.0 else 1.0 - 0.5 * tail
+
+
+def holm_sequences(p: Sequence[Sequence[float]], alpha: float) -> tuple[list[int], list[int]]:
+    """Holm's procedure over sequences of claims, each of which is tested once those before it are shown. Of every sequence: how many of
+    its claims are shown, and by what `alpha` was divided for the last of its tests.
+
+    Every sequence has an equal part of alpha, hands it on from claim to claim, and when all are shown leaves it to the others. One false
+    claim among all is no more likely than alpha: a graph of tests (Bretz, Maurer, Brannath and Posch 2009). With sequences of one claim it
+    is Holm's procedure. nan is never shown.
+    """
+    shown, divisors = [0] * len(p), [0] * len(p)
+    while True:
+        open_ = [i for i in range(len(p)) if shown[i] < len(p[i])]
+        for i in open_:
+            divisors[i] = len(open_)
+        clear = [i for i in open_ if p[i][shown[i]] <= alpha / len(open_)]
+        if not clear:
+            return shown, divisors
+        shown[min(clear, key=lambda i: p[i][shown[i]])] += 1
 
 
 def less_published(known: Estimate, published: tuple[float, float | None]) -> tuple[float, float, float]:

@@ -139,6 +139,8 @@ def tables(spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: It
 def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     """What has to be said of the whole."""
     remarks = [spec.note] if spec.note else []
+    if any(cell.clock == "cpu" for cell in spec.cells):
+        remarks.append("Deadlines, and times of decisions and updates, are in CPU time.")
     if spec.scale:
         remarks.append(f"Scale {spec.scale}: budgets and episodes are cut down for a quick look. This is not the experiment itself.")
     wanted, done = sum(one.wanted for one in summaries), sum(one.episodes for one in summaries)

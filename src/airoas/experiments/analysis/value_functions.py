@@ -14,6 +14,7 @@ from airoas.bounds.finite.point_based import QUICK
 from airoas.bounds.sides import Bounds
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.bounded import enumerated
 
 CERTAIN = 1e-9
@@ -35,7 +36,7 @@ class ValueFunction(Protocol):
 class StateValues:
     """V(b) = sum_i w_i V(s_i), with V(s) = max_a Q(s, a) of the fully observable problem; without bounds V = 0."""
 
-    def __init__(self, model: Any, bounds: Bounds | None) -> None:
+    def __init__(self, model: KernelModel, bounds: Bounds | None) -> None:
         self.model, self.bounds = model, bounds
         self.name = "V = 0" if bounds is None else "the value of the fully observable problem"
         lists_successors = enumerated.can_enumerate(model)
@@ -89,7 +90,7 @@ class AlphaVectorValues:
 
     name = "alpha vectors of point-based value iteration"
 
-    def __init__(self, model: Any, table: Enumeration, observations: np.ndarray) -> None:
+    def __init__(self, model: KernelModel, table: Enumeration, observations: np.ndarray) -> None:
         """observations: p(o | s, a) [S, A, O]."""
         self.model, self.table, self.observations = model, table, observations
         self.alpha_vectors = find_plans(model)["values"]
@@ -123,7 +124,7 @@ def _sum(weights: np.ndarray, values: np.ndarray) -> float:
     return float((weights * values).sum())
 
 
-def _live(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray]:
+def _live(model: KernelModel, belief: Particles) -> tuple[np.ndarray, np.ndarray]:
     """The states of a belief in which the episode goes on, and their weights, which sum to 1."""
     states, alive = np.array(belief.states), belief.log_weights > -np.inf
     batch(model).inspect(states, alive, np.zeros(0, np.bool_))
@@ -131,7 +132,7 @@ def _live(model: Any, belief: Particles) -> tuple[np.ndarray, np.ndarray]:
     return states[alive], weights / weights.sum()
 
 
-def value_function(model: Any) -> ValueFunction:
+def value_function(model: KernelModel) -> ValueFunction:
     """The V that a model allows: alpha vectors where they take seconds, else the value of the fully observable problem where states
     are discrete and it is known, else 0, with which Q is the expected reward. OptionError where beliefs cannot be known exactly.
 

@@ -48,7 +48,7 @@ def _or_none(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 _CELL: Kinds = {"domain": _text, "planner": _text, "options": _table, "filter": _text, "particles": whole, "max_steps": _or_none(whole)}
 SHARED: tuple[Kinds, ...] = (
-    _CELL | {"used_filter": _text, "notes": _table, "warnings": _list},
+    _CELL | {"clock": _text, "used_filter": _text, "notes": _table, "warnings": _list},
     {"version": _text, "machine": _table},
     {"map": _or_none(whole), "model": _or_none(_text)},
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from airoas.experiments.rows.types import Row, SearchTotals, Times
 
-MOVES = ("rewards", "lower", "upper", "stops", "trials", "nodes", "depths", "surprise")
+MOVES = ("rewards", "lower", "upper", "stops", "trials", "nodes", "depths", "n_particles", "surprise")
 """Lists with a value for each move. `actions` is not among them: with the seed they determine what happened."""
 TIMED = ("plan", "overshoot", "update")
 """Those within `times`."""

@@ -22,6 +22,8 @@ class EpisodeSpec(TypedDict):
     seed: int
     map: int | None
     """Its number where maps are drawn."""
+    clock: NotRequired[str]
+    """What deadlines are kept by, where it is not the wall clock."""
 
 
 class Extra(TypedDict, total=False):
@@ -102,6 +104,8 @@ class Outcome(_Return, total=False):
     trials: list[int]
     nodes: list[int]
     depths: list[int]
+    n_particles: list[int]
+    """Of the belief."""
     surprise: list[float]
     shown: str
     """The episode as text, where it was asked for; not kept."""
@@ -138,7 +142,7 @@ def models_of(episodes: Iterable[tuple[str, Row]]) -> dict[tuple[str, int | None
 
 def episode_spec(of: EpisodeSpec) -> EpisodeSpec:
     """What decides the episode of a task or row, and nothing else."""
-    return {
+    spec: EpisodeSpec = {
         "id": of["id"],
         "domain": of["domain"],
         "planner": of["planner"],
@@ -149,3 +153,4 @@ def episode_spec(of: EpisodeSpec) -> EpisodeSpec:
         "seed": of["seed"],
         "map": of["map"],
     }
+    return {**spec, "clock": of["clock"]} if "clock" in of else spec

@@ -58,6 +58,22 @@ def bench(
         return store.rows
 
 
+def in_memory(
+    spec: Spec,
+    runner: Callable[[], Runner],
+    watch: Callable[[Row | None, dict[str, Row]], None] = lambda row, rows: None,
+    extra: Extra | None = None,
+) -> dict[str, Row]:
+    """As `bench`, into no folder: all rows by id."""
+    rows: dict[str, Row] = {}
+    watch(None, rows)
+    with contextlib.closing(runner()) as running:
+        for row in run([{**task, **(extra or {})} for task in spec.tasks()], running):
+            rows[row["id"]] = row
+            watch(row, rows)
+    return rows
+
+
 def _refuse_another(row: Row, known: dict[tuple[str, int | None], set[str]], folder: Path) -> None:
     """Stop where a finished episode was of another model than those before it: their returns have no common mean."""
     for key, models in models_of([(row["domain"], row)]).items():
@@ -129,5 +145,5 @@ def _departure(earlier: Spec, spec: Spec) -> str:
 
 def _settings(cell: Cell) -> dict[str, Any]:
     """Everything about a cell that makes its episodes what they are."""
-    settings = {name: getattr(cell, name) for name in ("filter", "particles", "max_steps")}
+    settings = {name: getattr(cell, name) for name in ("filter", "particles", "max_steps", "clock")}
     return {"planner": cell.kind, **cell.options, "seed": cell.seeds[0], **settings}

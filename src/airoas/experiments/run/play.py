@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from airoas import __version__, catalog
+from airoas.compiler.clock import deadlines_in
 from airoas.compiler.kernels import current_mode, running
 from airoas.episode import Episode, simulate
 from airoas.errors import AiroasError, CompileError
@@ -29,6 +30,7 @@ def play(task: Task) -> Row:
     outcome: Outcome
     with contextlib.ExitStack() as stack:
         stack.enter_context(running(task.get("mode") or current_mode()))
+        stack.enter_context(deadlines_in(task.get("clock", "wall")))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         try:
@@ -99,6 +101,7 @@ def record(episode: Episode) -> Outcome:
         "trials": plain([s.trials for s in stats]),
         "nodes": plain([s.nodes for s in stats]),
         "depths": plain([s.depth for s in stats]),
+        "n_particles": [step.particles for step in trace],
         "surprise": [round(step.surprise, 3) for step in trace],
         "notes": _notes([s.notes for s in stats]),
         "times": {

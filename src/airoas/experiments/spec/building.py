@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from airoas.catalog import EPISODES_PER_MAP, FAMILIES, with_parameters, without_parameters
+from airoas.compiler.clock import CLOCKS
 from airoas.errors import OptionError, suggest
 from airoas.experiments.spec.cells import Cell, DomainInfo, Part, Published, Spec, is_file_reference
 from airoas.experiments.spec.fit import check_fit
@@ -18,7 +19,7 @@ from airoas.experiments.spec.fit import check_fit
 Table = dict[str, Any]
 """What TOML holds, not yet known to be what it should be."""
 COUNTS = {"episodes", "maps"}
-SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps")
+SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps", "clock")
 PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose", "quick")
 TOP = (*PART, "title", "note", "parts", "reference", "scale", "only", "folder")
 DOMAIN = (*SETTINGS, "label", "note", "upper_bound", "params")
@@ -198,10 +199,14 @@ def _settings(reader: _Reader, domain: str, table: Table, where: str, factor: fl
     wanted = episodes if factor == 1.0 else min(episodes, max(2, math.ceil(factor * episodes)))
     # In a family as many maps as there are, before any map is used twice: fewer episodes then say as much about maps as they can.
     many, each = (math.ceil(episodes / EPISODES_PER_MAP), EPISODES_PER_MAP) if without_parameters(domain) in FAMILIES else (episodes, 1)
+    clock = reader.text(table, "clock", "wall", where)
+    if clock not in CLOCKS:
+        raise reader.error(f"clock is {clock!r}", f"deadlines are kept by one of {', '.join(CLOCKS)}.", where)
     return {
         "filter": reader.text(table, "filter", "auto", where),
         "particles": reader.whole(table, "particles", 10_000, 1, where),
         "max_steps": reader.whole(table, "max_steps", None, 1, where),
+        "clock": clock,
         "seeds": tuple(sorted(first + each * (i % many) + i // many for i in range(wanted))),
     }
 

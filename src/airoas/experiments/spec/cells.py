@@ -31,6 +31,8 @@ class Cell:
     filter: str
     particles: int
     max_steps: int | None
+    clock: str
+    """What deadlines are kept by: "wall", or "cpu" for the CPU time of the process."""
     seeds: tuple[int, ...] = field(repr=False)
 
     @property
@@ -42,6 +44,7 @@ class Cell:
         """Episode id -> seed. Equal ids are equal episodes, in whatever cell they stand; an exact filter has no particles."""
         particles = None if self.filter == "exact" else self.particles
         settings = [self.domain, self.kind, self.options, self.filter, particles, self.max_steps]
+        settings += [self.clock] if self.clock != "wall" else []
         shared = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         ids = {}
         for seed in self.seeds:
@@ -116,18 +119,20 @@ class Spec:
         return f"{(self.folder / path).resolve()}{separator}{name}{reference.removeprefix(bare)}"
 
     def tasks(self) -> list[Task]:
-        """Every episode once: part by part, the cells of each advancing together, episodes on one map one after another. The first
-        of every cell comes first: what cannot run shows early, and workers do not all begin by compiling the same."""
-        ordered: dict[str, tuple[tuple[int, int], Task]] = {}
+        """Every episode once: part by part, ten seeds by ten on one domain after another, and of each seed all cells of the domain one
+        after another, so that whatever changes on the machine in the meantime meets all planners alike. The first of every cell comes
+        first: what cannot run shows early, and workers do not all begin by compiling the same."""
+        ordered: dict[str, tuple[tuple[int, ...], Task]] = {}
         for number, part in enumerate(self.parts):
+            domains = list(dict.fromkeys(cell.domain for cell in part.cells))
             for cell in part.cells:
                 for i, (key, seed) in enumerate(cell.ids.items()):
-                    order = (1 + number, i // EPISODES_PER_MAP) if i else (0, 0)
+                    order = (1 + number, i // EPISODES_PER_MAP, domains.index(cell.domain), i) if i else (0,)
                     ordered.setdefault(key, (order, self._task(cell, key, seed)))
         return [task for _, task in sorted(ordered.values(), key=lambda pair: pair[0])]
 
     def _task(self, cell: Cell, key: str, seed: int) -> Task:
-        return {
+        task: Task = {
             "id": key,
             "domain": self.locate(cell.domain),
             "planner": self.locate(cell.kind),
@@ -138,6 +143,7 @@ class Spec:
             "seed": seed,
             "map": seed // EPISODES_PER_MAP if without_parameters(cell.domain) in FAMILIES else None,
         }
+        return {**task, "clock": cell.clock} if cell.clock != "wall" else task
 
 
 def format_value(value: Any) -> str:
