@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test laws attack lint bench docs pages pictures wheel clean
+.PHONY: run test laws attack lint bench deadlines startup gpu docs pages pictures wheel clean
 run: $(READY)
 	$(BIN)/airoas run light-dark-1.0 airoas --seconds 0.1 --episodes 10 --seed 0
 
 test: $(READY)
-	$(BIN)/pytest -n auto -m "not law"
+	$(BIN)/pytest -n auto --dist worksteal -m "not law"
 
 laws: $(READY)
 	$(BIN)/pytest -n auto -m law
@@ -31,6 +31,20 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pomcp.py
 	$(BIN)/python benchmarks/planners.py
 
+# how late answers are beside other work, into results/ and docs/robot.md: a quarter of an hour on a machine with nothing else to do
+deadlines: $(READY)
+	$(BIN)/python -m benchmarks.deadlines
+	$(BIN)/python -m tools.deadlines_page
+
+# CPU seconds from the start of a process to its first decision; half an hour
+startup: $(READY)
+	$(BIN)/python benchmarks/startup.py --out results/startup.csv
+
+# that what runs on a GPU compiles and links for one; needs none
+gpu: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[gpu]"
+	$(BIN)/python -m tools.gpu_kernels
+
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
 
@@ -39,6 +53,8 @@ pages: $(READY)
 	$(BIN)/python -m tools.results_page
 	$(BIN)/python -m tools.annealing_page
 	$(BIN)/python -m tools.lost_page
+	$(BIN)/python -m tools.deadlines_page
+	$(BIN)/python -m tools.gpu_page
 
 pictures: $(READY)
 	$(BIN)/python -m tools.pictures

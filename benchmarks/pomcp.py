@@ -2,7 +2,8 @@
 
 `python benchmarks/pomcp.py` runs each search alternately in `reference.cpp` and here, on the same random numbers and with equal
 trees to the last bit, and prints ratios of CPU time; then simulations per second, in two threads too, beside pomdp-py where that
-is installed (`pip install 'airoas[peers]'`); how far decisions of 0.1 s overrun; and what a tree of a million simulations takes.
+is installed (`pip install 'airoas[peers]'`; `peers.py` plays whole episodes beside it); how far decisions of 0.1 s overrun; and what
+a tree of a million simulations takes.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from rich.table import Table
 
 import run
 from airoas import Particles
-from airoas.domains.rock_sample import MAPS, standard
+from airoas.domains.rock_sample import standard
 from airoas.planners import POMCP
 from airoas.rng import stream
+from peers import rock_sample_of_pomdp_py
 
 PARTICLES = 10_000
 PEER_TARGETS = {"tag": 100.0, "rock-sample": 50.0}
@@ -109,16 +111,7 @@ def _tag_of_pomdp_py() -> Any:
     return TagProblem((0, 4), (5, 3), grid)
 
 
-def _rock_sample_of_pomdp_py() -> Any:
-    from pomdp_py.problems.rocksample.rocksample_problem import RockSampleProblem, RockType, State, init_particles_belief
-
-    start, rocks = MAPS[11, 11]
-    state = State(start, tuple(RockType.random() for _ in rocks), False)
-    belief = init_particles_belief(len(rocks), 200, state)
-    return RockSampleProblem(11, len(rocks), state, {cell: i for i, cell in enumerate(rocks)}, belief)
-
-
-PEERS: dict[str, Callable[[], Any]] = {"tag": _tag_of_pomdp_py, "rock-sample": _rock_sample_of_pomdp_py}
+PEERS: dict[str, Callable[[], Any]] = {"tag": _tag_of_pomdp_py, "rock-sample": rock_sample_of_pomdp_py}
 
 
 class Peer(NamedTuple):

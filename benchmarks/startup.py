@@ -11,6 +11,7 @@ import argparse
 import csv
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -108,28 +109,33 @@ def spent(arguments: list[str], cache: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measured(subject: Subject, what: str, folder: Path) -> dict[str, float]:
-    """The seconds in each state. what: a planner, or check."""
-    cache, file, other = folder / "cache", folder / subject.file.name, folder / "other.py"
-    cache.mkdir(mode=0o700)
+def run(what: str, file: Path, model: str, cache: Path) -> float:
+    """Seconds of a first decision, or of a check, of the model in a file. what: a planner, or check."""
+    cache.mkdir(mode=0o700, exist_ok=True)
+    return spent(["-m", "airoas.cli", "check", f"{file}:{model}"] if what == "check" else ["-c", DECIDE, f"{file}:{model}", what], cache)
+
+
+def fill(what: str, cache: Path) -> None:
+    """Have another model leave in a cache what it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "other.py"
+        file.write_text(OTHER)
+        run(what, file, "Other", cache)
+
+
+def measured(subject: Subject, what: str, filled: Path, folder: Path) -> dict[str, float]:
+    """The seconds in each state."""
+    cache, file = folder / "cache", folder / subject.file.name
     source = f"{subject.file.read_text()}\n{subject.rest}\n"
     if source.count(subject.constant) < 1:
         sys.exit(f"{subject.file.name} has no {subject.constant!r} to edit")
-    other.write_text(OTHER)
-
-    def run(name: Path, model: str, cache: Path) -> float:
-        given = ["-m", "airoas.cli", "check", f"{name}:{model}"] if what == "check" else ["-c", DECIDE, f"{name}:{model}", what]
-        return spent(given, cache)
-
     file.write_text(source)
-    empty = folder / "empty"
-    empty.mkdir(mode=0o700)
-    seconds = {"empty": run(file, subject.model, empty)} if what != "check" else {}
-    run(other, "Other", cache)
-    seconds["new"] = run(file, subject.model, cache)
+    shutil.copytree(filled, cache)
+    seconds = {"empty": run(what, file, subject.model, folder / "empty")} if what != "check" else {}
+    seconds["new"] = run(what, file, subject.model, cache)
     file.write_text(source.replace(subject.constant, subject.edit.format(0.5 + time.time_ns() % 10**6 * 1e-12)))
-    seconds["edited"] = run(file, subject.model, cache)
-    seconds["warm"] = run(file, subject.model, cache)
+    seconds["edited"] = run(what, file, subject.model, cache)
+    seconds["warm"] = run(what, file, subject.model, cache)
     return seconds
 
 
@@ -144,17 +150,19 @@ def main() -> int:
     for heading in ("model", "what", *STATES):
         table.add_column(heading, justify="left" if heading in ("model", "what") else "right")
     rows = []
-    for name in options.models:
-        for what in options.what:
-            runs = []
-            for _ in range(options.runs):
-                with tempfile.TemporaryDirectory() as folder:
-                    runs.append(measured(SUBJECTS[name], what, Path(folder)))
-            row = {state: statistics.median(run[state] for run in runs) for state in runs[0]}
-            rows.append({"model": name, "what": what, **{state: f"{seconds:.2f}" for state, seconds in row.items()}})
-            late = {state for state in ("new", "edited") if row[state] > LIMITS[what]} | ({"warm"} if row["warm"] > WARM else set())
-            cells = [f"[red]{row[state]:.2f}[/]" if state in late else f"{row[state]:.2f}" if state in row else "" for state in STATES]
-            table.add_row(name, what, *cells)
+    for what in options.what:
+        with tempfile.TemporaryDirectory() as filled:
+            fill(what, Path(filled))
+            for name in options.models:
+                runs = []
+                for _ in range(options.runs):
+                    with tempfile.TemporaryDirectory() as folder:
+                        runs.append(measured(SUBJECTS[name], what, Path(filled), Path(folder)))
+                row = {state: statistics.median(one[state] for one in runs) for state in runs[0]}
+                rows.append({"model": name, "what": what, **{state: f"{seconds:.2f}" for state, seconds in row.items()}})
+                late = {state for state in ("new", "edited") if row[state] > LIMITS[what]} | ({"warm"} if row["warm"] > WARM else set())
+                cells = [f"[red]{row[state]:.2f}[/]" if state in late else f"{row[state]:.2f}" if state in row else "" for state in STATES]
+                table.add_row(name, what, *cells)
     Console().print(table)
     if options.out:
         with options.out.open("w", newline="") as file:

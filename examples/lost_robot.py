@@ -1,6 +1,6 @@
 """A robot that does not know where it is, in a world that is not quite its model.
 
-Run it: `python examples/lost_robot.py`.
+Run it: `python examples/lost_robot.py`, or with `--seeds 100` to see how often it docks.
 
 The building has six rooms that look alike. The robot has to find out where it is, drive to the charger and dock. `World` stands for the
 real one, which the model does not know: a wheel slips, and on the way somebody carries the robot to another room.
@@ -55,9 +55,10 @@ def drive(options, seed):
         if seen is None:
             return step + 1
         agent.observe(seen)
-        x, y, *_ = agent.particles.mean()
-        where = f"believes ({x:4.1f}, {y:4.1f}), is at ({world.state.x:4.1f}, {world.state.y:4.1f})"
-        print(f"{step:3}  {model.action_names[decision.action]:<8} {where}  surprise {agent.surprise:.2f}  {agent.recovery}")
+        if options.seeds == 1:
+            x, y, *_ = agent.particles.mean()
+            where = f"believes ({x:4.1f}, {y:4.1f}), is at ({world.state.x:4.1f}, {world.state.y:4.1f})"
+            print(f"{step:3}  {model.action_names[decision.action]:<8} {where}  surprise {agent.surprise:.2f}  {agent.recovery}")
     return None
 
 
@@ -69,11 +70,15 @@ def main():
     options.add_argument("--steps", type=int, default=80, help="at most (default 80)")
     options.add_argument("--slip", type=float, default=0.3, help="the most that a stride loses (default 0.3)")
     options.add_argument("--kidnapped", type=int, default=15, help="at which step it is carried away (default 15; 0: never)")
-    options.add_argument("--seeds", type=int, default=1, help="runs (default 1)")
+    options.add_argument("--seeds", type=int, default=1, help="runs (default 1, which is told step by step)")
     options.add_argument("--log", help="a file for the log of the last run")
     options = options.parse_args()
     warnings.simplefilter("ignore", airoas.LostWarning)  # it recovers, and says so itself
-    docked = [drive(options, seed) for seed in range(options.seeds)]
+    docked = []
+    for seed in range(options.seeds):
+        docked.append(drive(options, seed))
+        if options.seeds > 1:
+            print(f"seed {seed}: {'not docked' if docked[-1] is None else f'docked after {docked[-1]} steps'}", flush=True)
     print(f"docked in {sum(steps is not None for steps in docked)} of {len(docked)} runs")
 
 

@@ -1,6 +1,6 @@
 """The tables and the plot of docs/annealing.md, from docs/annealing/*.csv: `python -m tools.annealing_page`.
 
-`python -m tools.annealing_study` makes the data.
+`python -m tools.annealing_study` and `python -m tools.filter_study` make the data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from tools.annealing_study import FOLDER, METHODS, Record
-from tools.marks import ROOT, fill
+from tools.marks import ROOT, fill, table
 
 PAGE = ROOT / "docs" / "annealing.md"
 COLOURS = dict(zip(METHODS, ("#555555", "#D55E00", "#E69F00", "#0072B2", "#56B4E9", "#009E73"), strict=True))
@@ -30,11 +30,6 @@ def load(name: str) -> list[Record]:
 
     with open(FOLDER / f"{name}.csv", newline="") as file:
         return [{k: number(v) for k, v in row.items()} for row in csv.DictReader(file)]
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def ranged(row: Record, name: str, digits: int = 2) -> str:
@@ -67,20 +62,37 @@ def tables() -> dict[str, str]:
             ["N", "filter", "runs", "median error (95 %)", "90th percentile"],
             [[f"{r['N']:.0f}", r["method"], f"{r['n']:.0f}", ranged(r, "median_error", 4), f"{r['p90_error']:.3f}"] for r in load("light")],
         ),
-        "filters": table(
-            ["domain", "N annealed", "N bootstrap", "runs", "likelihoods per particle", "annealed", "bootstrap", "difference (95 %)"],
+        "equal": table(
+            [
+                "",
+                "filter",
+                "particles",
+                "its N",
+                "ms",
+                "error",
+                "sure and wrong",
+                "bootstrap's N",
+                "ms",
+                "error",
+                "sure and wrong",
+                "difference",
+            ],
             [
                 [
-                    r["domain"],
-                    f"{r['N']:.0f}",
-                    f"{r['bootstrap_N']:.0f}",
-                    f"{r['n']:.0f}",
-                    f"{r['likelihoods']:.2f}",
-                    f"{r['annealed']:.4f}",
-                    f"{r['bootstrap']:.4f}",
-                    f"{r['difference']:+.4f} ({r['low']:+.4f} to {r['high']:+.4f})",
+                    r["case"],
+                    r["filter"],
+                    f"{r['particles']:.0f}",
+                    f"{r['filter_N']:.0f}",
+                    f"{r['filter_ms']:.2f}",
+                    f"{r['filter_error']:.3f}",
+                    f"{r['filter_wrong']:.0f}",
+                    f"{r['bootstrap_N']:.0f} (equal {r['equal']})",
+                    f"{r['bootstrap_ms']:.2f}",
+                    f"{r['bootstrap_error']:.3f}",
+                    f"{r['bootstrap_wrong']:.0f}",
+                    f"{r['difference']:+.3f} ± {r['half']:.3f}",
                 ]
-                for r in load("filters")
+                for r in load("equal")
             ],
         ),
     }

@@ -1,6 +1,6 @@
 """How well filters follow a posterior, with and without annealing: the data of docs/annealing.md.
 
-`python -m tools.annealing_study` (about ten minutes on one core) writes docs/annealing/*.csv; with names of studies, these alone. Every
+`python -m tools.annealing_study` (some minutes on one core) writes docs/annealing/*.csv; with names of studies, these alone. Every
 interval is one of 95 %: percentiles of 2000 resamples of the runs, or mean +- 1.96 standard errors for differences of pairs.
 """
 
@@ -22,8 +22,8 @@ from airoas.catalog import find_domain
 from tools.marks import ROOT
 
 FOLDER = ROOT / "docs" / "annealing"
-REPLICATES, WALKS, RUNS = 200, 100, 150
-"""Of the three studies."""
+REPLICATES, WALKS = 200, 100
+"""Of the two studies."""
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 Record = dict[str, Any]
 """A line of a study's table."""
@@ -144,81 +144,7 @@ def light(walks: int = WALKS, sizes: tuple[int, ...] = (100, 200, 500)) -> list[
     return records
 
 
-def marginals(model: Any, belief: Particles) -> np.ndarray:
-    """[marginals, values]: the opponent's cell, or whether each rock is good."""
-    if hasattr(model, "n_rocks"):
-        bits = belief.states[:, 2].astype(np.int64)
-        return np.stack([np.bincount(bits >> i & 1, weights=belief.weights, minlength=2) for i in range(model.n_rocks)])
-    return np.bincount(belief.states[:, 1].astype(np.int64), weights=belief.weights, minlength=model.n_cells)[None]
-
-
-def start(model: Any, s: Any, n: int, seed: int) -> tuple[Particles, Particles]:
-    """n particles and the exact belief; the robot's own cell is known, the opponent's is not."""
-    if hasattr(model, "n_rocks"):
-        return Particles.sample(model, n, airoas.stream(seed, "start", n)), Particles.exact(model)
-    drawn = np.random.default_rng((seed, n)).integers(model.n_cells, size=n)
-    both = (np.column_stack([np.full(len(c), float(s[0])), c, np.zeros(len(c))]) for c in (drawn, np.arange(model.n_cells)))
-    first, second = (Particles(rows) for rows in both)
-    return first, second
-
-
-def filters(runs: int = RUNS, sizes: tuple[int, ...] = (200, 1000, 5000)) -> list[Record]:
-    """Total variation to the exact filter after six random actions; annealed, and bootstrap with as many particles or likelihoods."""
-    records = []
-    for name in ("tag", "laser-tag", "rock-sample-7-8"):
-        model = find_domain(name)(0)
-        cost = 1.0
-        for n in sizes:
-            for equal in ("particles", "likelihoods"):
-                m = n if equal == "particles" else round(n * cost)
-                followed = [_followed(model, name, n, m, seed, runs) for seed in range(runs)]
-                cost = float(np.mean([cost for one in followed for cost in one.costs]))
-                values = np.array([one.distances for one in followed if one.distances])
-                difference = values[:, 0] - values[:, 1]
-                half = 1.96 * float(difference.std()) / math.sqrt(len(values))
-                record: Record = {"domain": name, "N": n, "equal": equal, "bootstrap_N": m, "n": len(values), "likelihoods": cost}
-                record |= {"annealed": float(values[:, 0].mean()), "bootstrap": float(values[:, 1].mean())}
-                centre = float(difference.mean())
-                records.append(record | {"difference": centre, "low": centre - half, "high": centre + half})
-    return records
-
-
-class _Followed(NamedTuple):
-    costs: list[float]
-    """Likelihoods for each particle, update by update."""
-    distances: list[float]
-    """Of the annealed and of the bootstrap filter from the exact one at the end; none where the episode ended before."""
-
-
-def _followed(model: Any, name: str, n: int, m: int, seed: int, runs: int) -> _Followed:
-    """Six random actions seen by three filters: annealed with n particles, bootstrap with m, exact."""
-    world, rng = airoas.stream(seed, "world", name), airoas.stream(seed, "filter", n)
-    s = model.initial(world)
-    (ours, exact), theirs = start(model, s, n, seed), start(model, s, m, seed + runs)[0]
-    costs: list[float] = []
-    for _ in range(6):
-        legal = [a for a in range(model.n_actions) if model.legal(s, a)]
-        a = legal[world.integer(len(legal))]
-        s, _ = model.step(s, a, world)
-        if model.is_terminal(s):
-            return _Followed(costs, [])
-        o = model.observe(s, a, world)
-        exact = airoas.update(model, exact, a, o, rng, "exact")
-        theirs = airoas.update(model, theirs, a, o, rng, "bootstrap")
-        try:
-            annealed = anneal(model, ours, a, o, rng)
-        except airoas.ParticleDeprivationError:
-            ours = airoas.update(model, ours, a, o, rng, "annealed")
-            costs.append(11.0)
-            continue
-        # a pursuit's own `move` looks at five successors
-        costs.append(1.0 + (annealed.evaluations - 1.0) * (5.0 if annealed.move == "move" else 1.0))
-        ours = annealed.belief if annealed.belief.ess >= n / 2 else annealed.belief.draw(n, rng)
-    truth = marginals(model, exact)
-    return _Followed(costs, [0.5 * float(np.abs(marginals(model, b) - truth).sum(1).mean()) for b in (ours, theirs)])
-
-
-STUDIES: dict[str, Callable[[], list[Record]]] = {"conjugate": conjugate, "light": light, "filters": filters}
+STUDIES: dict[str, Callable[[], list[Record]]] = {"conjugate": conjugate, "light": light}
 
 
 def save(path: Path, records: list[Record]) -> None:

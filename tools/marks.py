@@ -15,3 +15,8 @@ def fill(page: Path, sections: dict[str, str]) -> None:
         before, rest = text.split(begin)
         text = f"{before}{begin}\n{section}\n{end}{rest.split(end)[1]}"
     page.write_text(text, encoding="utf-8")
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
