@@ -62,6 +62,7 @@ class AdaOPS(BoundedPlanner):
     target_inefficiency: float = 2.0
     """N/ESS above which a node is resampled (the design effect)."""
 
+    LIMITED_BY_TIME = "max_particles"
     SEARCH_SPACE = {"min_particles": ("int", 5, 200, "log"), "delta": ("float", 0.0, 1.5), "gap_ratio": ("float", 0.3, 0.99)}
 
     def __post_init__(self) -> None:

@@ -64,6 +64,7 @@ class ARDESPOT(BoundedPlanner):
     """lambda: what a node of the policy tree costs."""
     gap: float = 0.0
 
+    LIMITED_BY_TIME = "scenarios"
     SEARCH_SPACE = {"scenarios": ("int", 20, 2000, "log"), "regularisation": ("float", 1e-4, 1.0, "log"), "gap_ratio": ("float", 0.3, 0.99)}
 
     def __post_init__(self) -> None:

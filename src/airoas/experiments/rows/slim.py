@@ -41,15 +41,17 @@ def search_totals(row: Row) -> SearchTotals:
     totals: SearchTotals = {"decisions": len(searched), "trials": sum(trials[i] for i in searched), "unsearched": late}
     notes = row.get("notes", {})
     if "tied" in notes:
-        totals["tied"] = sum(_at(notes["tied"], i) is True for i in searched)
+        totals["tied"] = sum(note_at(notes["tied"], i) is True for i in searched)
     if "opened" in notes:
-        totals["unopened"] = sum((_at(notes["opened"], i) or 1.0) < 1.0 for i in searched)
+        totals["unopened"] = sum((note_at(notes["opened"], i) or 1.0) < 1.0 for i in searched)
     return totals
 
 
-def _at(note: Any, i: int) -> Any:
-    """A note at a move: one that is the same at every move stands once."""
-    return note[i] if isinstance(note, list) else note
+def note_at(note: Any, i: int) -> Any:
+    """A note at a move, None beyond the last: one that is the same at every move stands once."""
+    if isinstance(note, list):
+        return note[i] if i < len(note) else None
+    return note
 
 
 def timing(row: Row) -> Times:

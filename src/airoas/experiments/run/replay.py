@@ -1,4 +1,5 @@
-"""An episode once more: a timed search repeats when each move gets the trials that it had finished then.
+"""An episode once more: a timed search repeats when each move gets the trials that it had finished then, and the particles that its time
+allowed. Rollouts of a policy do not: there the recorded action is taken.
 
 That is promised for rows of the version that runs; another may search in another way.
 """
@@ -12,6 +13,7 @@ from typing import Any, cast
 from airoas import __version__
 from airoas.belief.particles import Particles
 from airoas.errors import OptionError
+from airoas.experiments.rows.slim import note_at
 from airoas.experiments.rows.types import Outcome, Row
 from airoas.planners.base import Decision, Planner, Stats
 from airoas.rng import Rng
@@ -48,17 +50,25 @@ class Replayed:
         self.planner = planner
         self.timed = getattr(planner, "seconds", None) is not None
         self.moves = zip(*(cast(dict[str, Any], row)[key] for key in TIMED), strict=True) if self.timed else iter(())
+        self.notes = row.get("notes", {})
+        self.move = -1
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
         if not self.timed:
             return self.planner.plan(model, belief, rng)  # type: ignore[no-any-return]
         trials, stop, action, *bounds = next(self.moves, (1, "", None))  # moves beyond the record: the episodes have parted
+        self.move += 1
+        taken = tuple(action) if isinstance(action, list) else action
         if trials == 0 and stop == "deadline":  # there is no search to repeat, so the recorded action is taken
             lower, upper = (math.nan if bound is None else bound for bound in bounds)
-            taken = tuple(action) if isinstance(action, list) else action
             return Decision(taken, math.nan, lower, upper, Stats("deadline", notes={"replayed": "the recorded action"}))
-        repeated: Planner = dataclasses.replace(self.planner, seconds=None, iterations=max(1, trials))
-        return repeated.plan(model, belief, rng)
+        particles = note_at(self.notes.get("particles"), self.move)
+        limited = {self.planner.LIMITED_BY_TIME: particles} if particles is not None else {}
+        repeated: Planner = dataclasses.replace(self.planner, seconds=None, iterations=max(1, trials), **limited)
+        decision = repeated.plan(model, belief, rng)
+        if note_at(self.notes.get("rollouts"), self.move) is not None and action is not None:
+            decision = dataclasses.replace(decision, action=taken)
+        return decision
 
 
 def differences(row: Row, again: Outcome) -> list[str]:
