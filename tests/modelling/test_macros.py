@@ -127,7 +127,7 @@ def test_runs_follow_what_they_are_given_until_something_is_seen() -> None:
     policy, belief = make_policy(model), Particles.sample(model, 700, stream(0))
     runs = make_runs(model, policy, 40, 200)
     runs.kind[:], runs.steps[:] = FORCED, 16
-    roll_out(policy, runs, belief.states, belief.weights, 40, 3)
+    roll_out(policy, runs, belief.states, belief.weights, np.zeros(len(belief), np.int64), 40, 3)
     steps = set(np.round(np.log(runs.returns / 10.0) / math.log(0.98)).tolist())
     assert {2.0 * LAMP - x for x in range(4)} <= steps <= {2.0 * LAMP - x for x in range(-1, 4)} | {16.0 + 12.0}
 

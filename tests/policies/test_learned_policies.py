@@ -15,7 +15,7 @@ from airoas.bounds import store
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned, rollout
-from airoas.policies.belief_mdp import inform, make_runs
+from airoas.policies.belief_mdp import inform, make_runs, roll_out
 from airoas.policies.qmdp import make_policy
 from airoas.policies.rollout import Candidate, Rollouts
 
@@ -94,6 +94,31 @@ def test_information_is_where_the_light_is() -> None:
         inform(policy, runs, np.ascontiguousarray(states), np.full(400, 1.0 / 400), allowed, 7, information)
         told.append(information.max())
     assert told[1] > told[0] + 0.5
+
+
+TWO_PLACES = np.repeat([[4.5, 0.0], [-4.5, 0.0]], 100, axis=0) + np.array([[0.05, 0.0]]) * np.tile(np.linspace(-1.0, 1.0, 100), 2)[:, None]
+
+
+def test_a_cluster_that_is_believed_in_decides() -> None:
+    """Home is at 0: from the one place the way is down, from the other up."""
+    rollouts, labels = Rollouts(MODEL, make_policy(MODEL)), np.repeat([0, 1], 100)
+    weights = np.repeat([0.9, 0.1], 100) / 100.0
+    names = [MODEL.actions()[rollouts.act_believing(c, TWO_PLACES, weights, labels, 3)] for c in (0, 1)]
+    assert names == ["left", "right"]
+
+
+def test_what_is_seen_refutes_a_cluster() -> None:
+    """By the light a reading tells the two places apart: most runs there stop believing in the other, and none in the place of its truth."""
+    policy = make_policy(MODEL)
+    runs = make_runs(MODEL, policy, 32, 80)
+    runs.believed[:] = np.arange(32) % 2
+    roll_out(policy, runs, TWO_PLACES, np.full(200, 1.0 / 200), np.repeat([0, 1], 100), 2, 4)
+    truths = runs.labels.reshape(32, 80)[:, 0]
+    wrong = np.arange(32) % 2 != truths
+    near = truths == 0  # there readings are sharp
+    assert (wrong & near).sum() > 3 and (~wrong & near).sum() > 3
+    assert (runs.believed[wrong & near] == -1).mean() > 0.7
+    assert (runs.believed[~wrong] == truths[~wrong]).all()
 
 
 class Shift(NamedTuple):
@@ -175,8 +200,9 @@ def test_a_rollout_does_not_depend_on_what_runs_beside_it(name: str, monkeypatch
     earned = []
     for most in (64, 7):
         monkeypatch.setattr(rollout, "_BATCH", most)
-        candidates = [*(Candidate(np.full((1, 1), float(a))) for a in (0, 1)), Candidate(np.zeros((0, 1)), 1, 6)]
-        Rollouts(model, make_policy(model)).compare(candidates, belief.states[:3], belief.states, belief.weights, 5, float("inf"), 2)
+        candidates = [*(Candidate(np.full((1, 1), float(a))) for a in (0, 1)), Candidate(np.zeros((0, 1)), 1)]
+        labels = (np.arange(200) < 50).astype(np.int64)
+        Rollouts(model, make_policy(model)).compare(candidates, belief.states, belief.weights, labels, 5, float("inf"), 2)
         earned.append([candidate.returns for candidate in candidates])
     assert earned[0] == earned[1] and len(earned[0][0]) >= 4
 
@@ -196,7 +222,7 @@ def test_what_others_are_compared_with_stays() -> None:
     model = find_domain("light-dark-1.0")(0)
     belief = Particles(np.array([[-8.0, 0.0], [-8.0, 0.0]]))
     candidates = [Candidate(np.full((1, 1), float(a))) for a in (1, 2, 2)]  # stopping here costs 10
-    Rollouts(model, make_policy(model)).compare(candidates, belief.states[:0], belief.states, belief.weights, 5, float("inf"), 4)
+    Rollouts(model, make_policy(model)).compare(candidates, belief.states, belief.weights, np.zeros(2, np.int64), 5, float("inf"), 4)
     most = max(len(candidate.returns) for candidate in candidates)
     assert len(candidates[0].returns) == most > 4
     assert candidates[0].mean < candidates[2].mean

@@ -22,8 +22,10 @@ from airoas.modelling.batch import Simulator
 from airoas.modelling.macros import LONGEST
 from airoas.rng import hash_key, new_stream
 
-FOLLOW, FORCED, HYPOTHESIS = range(3)
-"""What a run does: the policy from the start; given actions first; for some steps what is best if one state were true."""
+FOLLOW, FORCED = range(2)
+"""What a run does: the policy from the start, or given actions first."""
+REFUTED = 0.05
+"""Of the particles, those of a cluster: where fewer are left the run no longer believes in it."""
 FEWEST, ALWAYS = 0.1, 2.0
 """Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
 SEEN = 1.0
@@ -130,18 +132,19 @@ class Runs(Record):
     forced: Any
     """[R, L, .] the actions that are given."""
     steps: Any
-    """[R] how many of them, or for how many steps the hypothesis is believed."""
-    hypotheses: Any
-    """[R, .] the state that is taken for the truth."""
-    hypotheses_alive: Any
+    """[R] how many of them."""
+    believed: Any
+    """[R] the cluster that the truth is taken to be in, until that is refuted; -1 for none."""
+    labels: Any
+    """[R N] the cluster that each particle came from."""
+    labels_after: Any
+    """[R N]"""
+    seen_as: Any
+    """[R] of a run's observation among all."""
+    drawn: Any
+    """[R, .] a particle of each, for the default policy."""
+    drawn_alive: Any
     """[R]"""
-    hypothesis_values: Any
-    """[R, width]"""
-    hypothesis_after: Any
-    hypothesis_rewards: Any
-    hypothesis_arrived: Any
-    hypothesis_best: Any
-    """[R] and what it is worth."""
     defaults: Any
     """[R, .] actions of the default policy."""
     world: Any
@@ -193,13 +196,12 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
         kind=np.zeros(runs, np.int64),
         forced=np.zeros((runs, LONGEST, policy.actions.shape[1])),
         steps=np.zeros(runs, np.int64),
-        hypotheses=np.zeros((runs, width)),
-        hypotheses_alive=np.zeros(runs, np.bool_),
-        hypothesis_values=np.zeros((runs, policy.width)),
-        hypothesis_after=np.zeros((runs, width)),
-        hypothesis_rewards=np.zeros(runs),
-        hypothesis_arrived=np.zeros(runs, np.bool_),
-        hypothesis_best=np.zeros(runs),
+        believed=np.full(runs, -1),
+        labels=np.zeros(n, np.int64),
+        labels_after=np.zeros(n, np.int64),
+        seen_as=np.zeros(runs, np.int64),
+        drawn=np.zeros((runs, width)),
+        drawn_alive=np.zeros(runs, np.bool_),
         defaults=np.zeros((runs, policy.actions.shape[1])),
         world=np.arange(runs),
         returns=np.zeros(runs),
@@ -213,8 +215,8 @@ def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
 
 
 @noinline
-def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
-    """Give every run particles drawn from a belief by weight, and one of them as the truth."""
+def set_runs(runs: Runs, states: Any, weights: Any, labels: Any, seed: int) -> None:
+    """Give every run particles drawn from a belief by weight, and one of them as the truth. labels: their clusters."""
     n, own = runs.n_particles, new_stream()
     total = 0.0
     for i in range(len(weights)):
@@ -231,12 +233,14 @@ def set_runs(runs: Runs, states: Any, weights: Any, seed: int) -> None:
             runs.numbers[row] = runs.world[r] * n + j + 1
             for k in range(states.shape[1]):
                 runs.states[row, k] = states[i, k]
+            runs.labels[row] = labels[i]
             runs.alive[row] = True
         row = r * n + 1 + own.integer(n - 1)  # any of them is as likely as its weight
         runs.numbers[r * n] = runs.world[r] * n
         runs.alive[r * n] = True
         for k in range(states.shape[1]):
             runs.states[r * n, k] = runs.states[row, k]
+        runs.labels[r * n] = runs.labels[row]
         runs.returns[r] = 0.0
 
 
@@ -262,6 +266,9 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
             for i in range(count):
                 if alive[i] and not runs.scored_arrived[i]:
                     runs.legal[i // m, a] = False
+    for r in range(runs.n_runs):
+        if runs.believed[r] >= 0:
+            score_believed(runs, r, m)
     for i in range(count):
         runs.totals[i] = -math.inf
     if policy.by_action:
@@ -288,6 +295,24 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         for a in range(actions):
             runs.q[r, a] = runs.q[r, a] / max(1, count) if runs.legal[r, a] else -1e30
         describe(policy, runs, r, count)
+
+
+def score_believed(runs: Runs, r: int, m: int) -> None:
+    """Score particles of the cluster that a run believes in, unless too few are left."""
+    n, live = runs.n_particles, 0
+    for row in range(r * n + 1, r * n + n):
+        live += int(runs.alive[row] and runs.labels[row] == runs.believed[r])
+    if live < REFUTED * (n - 1):
+        runs.believed[r] = -1
+        return
+    row, passed = r * n, -1
+    for j in range(m):
+        while passed < j * live // m:
+            row += 1
+            passed += int(runs.alive[row] and runs.labels[row] == runs.believed[r])
+        runs.scored_alive[r * m + j] = runs.alive[r * n]
+        for k in range(runs.states.shape[1]):
+            runs.scored[r * m + j, k] = runs.states[row, k]
 
 
 def best_value(policy: Policy, values: Any, i: int) -> float:
@@ -367,20 +392,16 @@ def best_of(q: Any) -> int:
 def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
     """What every run does at step t."""
     score(policy, runs, hash_key(seed, 0, 0))
-    believing = False
     for r in range(runs.n_runs):
-        believing = believing or (runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.hypotheses_alive[r])
-        if policy.corrected:
+        if policy.corrected and runs.believed[r] < 0:
             correct(policy, runs, r)
         runs.chosen_action[r] = best_of(runs.q[r]) if runs.alive[r * runs.n_particles] else -1
     if policy.way != GREEDY:
         depart(policy, runs, hash_key(seed, 2, 0))
-    if believing:
-        believe(policy, runs, t, hash_key(seed, 1, 0))
     for r in range(runs.n_runs):
         if is_forced(policy, runs, r, t):
             take(runs, r, runs.forced[r], t)
-        elif policy.way == DEFAULT and not policy.discrete and runs.kind[r] != HYPOTHESIS:
+        elif policy.way == DEFAULT and not policy.discrete and runs.believed[r] < 0:
             take(runs, r, runs.defaults, r)
         else:
             take(runs, r, policy.actions, max(0, runs.chosen_action[r]))
@@ -404,9 +425,9 @@ def take(runs: Runs, r: int, actions: Any, i: int) -> None:
 
 
 def depart(policy: Policy, runs: Runs, seed: int) -> None:
-    """Choose by the default policy or blindly, where that is legal."""
+    """Choose by the default policy or blindly, where that is legal and no cluster is believed in."""
     count, n = runs.n_runs, runs.n_particles
-    states, alive = runs.hypothesis_after[:count], runs.hypothesis_arrived[:count]
+    states, alive = runs.drawn[:count], runs.drawn_alive[:count]
     own = new_stream()
     for r in range(count):
         own.reseed(seed, 0, runs.world[r])
@@ -418,36 +439,13 @@ def depart(policy: Policy, runs: Runs, seed: int) -> None:
         policy.simulator.default_actions(states, alive, seed, runs.world[:count], runs.defaults[:count])
     for r in range(count):
         a = int(runs.defaults[r, 0]) if policy.way == DEFAULT else policy.blind
+        if runs.believed[r] >= 0:
+            continue
         if alive[r] and (policy.discrete or policy.way == BLIND):
             runs.chosen_action[r] = a if runs.legal[r, a] else first_of(runs.legal[r])
         elif not alive[r]:
             for k in range(policy.actions.shape[1]):
                 runs.defaults[r, k] = policy.actions[max(0, runs.chosen_action[r]), k]
-
-
-def believe(policy: Policy, runs: Runs, t: int, seed: int) -> None:
-    """Runs that take a hypothesis for the truth do what is best in that state, where their particles allow it."""
-    count = runs.n_runs
-    states, alive = runs.hypotheses[:count], runs.hypotheses_alive[:count]
-    for r in range(count):
-        runs.hypothesis_best[r] = -math.inf
-    if policy.by_action:
-        policy.value(states, alive, runs.hypothesis_values, 0)
-    for a in range(len(policy.actions)):
-        rows = runs.hypothesis_after[:count], runs.hypothesis_rewards[:count], runs.hypothesis_arrived[:count]
-        if not policy.by_action:
-            policy.simulator.step(states, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.world[:count], *rows)
-            policy.value(rows[0], rows[2], runs.hypothesis_values, 0)
-        for r in range(count):
-            if alive[r] and runs.kind[r] == HYPOTHESIS and t < runs.steps[r] and runs.legal[r, a] and runs.chosen_action[r] >= 0:
-                if policy.by_action:
-                    value = runs.hypothesis_values[r, policy.column + a]
-                else:
-                    later = best_value(policy, runs.hypothesis_values, r) if rows[2][r] else 0.0
-                    value = rows[1][r] + policy.simulator.discount * later
-                if value > runs.hypothesis_best[r]:
-                    runs.hypothesis_best[r] = value
-                    runs.chosen_action[r] = a
 
 
 @noinline
@@ -478,22 +476,12 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
         runs.chosen_action[j] = numbers[runs.observing[j]]  # it has served
     policy.observe(runs.after[:total], runs.observing[:going], actions, seed, runs.chosen_action[:going], seen)
     for j in range(going):  # where each run's observation stands
-        runs.hypothesis_best[runs.truths[j]] = j
+        runs.seen_as[runs.truths[j]] = j
     for row in range(total):
-        runs.run_of[row] = int(runs.hypothesis_best[row // n]) if runs.arrived[row] else 0
+        runs.run_of[row] = runs.seen_as[row // n] if runs.arrived[row] else 0
     policy.weigh(runs.after[:total], runs.arrived[:total], seen, runs.run_of[:total], actions, runs.logs[:total])
     for j in range(going):
         resample(runs, runs.truths[j], hash_key(seed, 7, runs.world[runs.truths[j]]))
-    hypotheses, hopes = runs.hypotheses[: runs.n_runs], runs.hypotheses_alive[: runs.n_runs]
-    some = False
-    for r in range(runs.n_runs):
-        some = some or (hopes[r] and runs.kind[r] == HYPOTHESIS)
-        for k in range(runs.row_actions.shape[1]):
-            runs.row_actions[r, k] = runs.row_actions[r * n, k]
-    if some:
-        few = runs.hypothesis_rewards[: runs.n_runs]
-        actions = runs.row_actions[: runs.n_runs] if runs.n_runs > 1 else runs.row_actions[:1]
-        policy.simulator.step(hypotheses, hopes, actions, hash_key(seed, 8, 0), runs.world[: runs.n_runs], hypotheses, few, hopes)
     return going
 
 
@@ -529,7 +517,10 @@ def resample(runs: Runs, r: int, seed: int) -> None:
         source = start + runs.chosen[j]
         for k in range(runs.states.shape[1]):
             runs.states[start + j, k] = runs.after[source, k]
+        runs.labels_after[start + j] = runs.labels[source]
         runs.alive[start + j] = True
+    for row in range(start, start + n):
+        runs.labels[row] = runs.labels_after[row]
 
 
 def weigh_tempered(runs: Runs, start: int, power: float) -> float:
@@ -549,9 +540,9 @@ def weigh_tempered(runs: Runs, start: int, power: float) -> float:
 
 
 @kernel
-def choose_one(policy: Policy, runs: Runs, states: Any, weights: Any, seed: int) -> int:
+def choose_one(policy: Policy, runs: Runs, states: Any, weights: Any, labels: Any, seed: int) -> int:
     """What a policy does at a belief, as the first run."""
-    set_runs(runs, states, weights, seed)
+    set_runs(runs, states, weights, labels, seed)
     choose_actions(policy, runs, 0, seed)
     return int(runs.chosen_action[0])
 
@@ -574,14 +565,18 @@ def compare_actions(policy: Policy, runs: Runs, actions: Any, seed: int, out: An
 
 
 @kernel
-def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, horizon: int, seed: int) -> int:
-    """Fill `returns`: what each run earns, from particles of a belief on, as its kind says. Where time is up, or
+def roll_out(policy: Policy, runs: Runs, states: Any, weights: Any, labels: Any, horizon: int, seed: int) -> int:
+    """Fill `returns`: what each run earns, from particles of a belief on, as its kind and what it believes say. Where time is up, or
     after `cut` steps, what the policy still promises counts for the rest. How many steps were made."""
-    set_runs(runs, states, weights, hash_key(seed, -1, 0))
+    set_runs(runs, states, weights, labels, hash_key(seed, -1, 0))
     factor = 1.0
     for t in range(horizon):
+        is_last = t > 0 and (t == runs.cut or now() >= runs.deadline)
+        if is_last:
+            for r in range(runs.n_runs):
+                runs.believed[r] = -1
         choose_actions(policy, runs, t, hash_key(seed, t, 0))
-        if t > 0 and (t == runs.cut or now() >= runs.deadline):
+        if is_last:
             for r in range(runs.n_runs):
                 if runs.chosen_action[r] >= 0:
                     runs.returns[r] += factor * (runs.q[r, best_of(runs.q[r])] - policy.bias)
@@ -600,7 +595,7 @@ def inform(policy: Policy, runs: Runs, states: Any, weights: Any, allowed: Any, 
     """information [A]: how much is expected to be learned from the observation after each allowed action, in nats: the mean of
     KL(posterior || prediction) over the worlds. Runs are actions, one world after the other."""
     n, actions = runs.n_particles, len(policy.actions)
-    set_runs(runs, states, weights, hash_key(seed, -1, 0))
+    set_runs(runs, states, weights, np.zeros(len(weights), np.int64), hash_key(seed, -1, 0))
     for a in range(actions):
         information[a] = 0.0
     for r in range(runs.n_runs):

@@ -112,10 +112,10 @@ def collect(
 ) -> None:
     """Fill the experience with beliefs on walks from an initial belief."""
     walk, own = 0, new_stream()
-    n = walking.n_particles
+    n, labels = walking.n_particles, np.zeros(len(weights), np.int64)
     while experience.count < len(experience.features):
         walk += 1
-        set_runs(walking, initial, weights, hash_key(seed, walk, 0))
+        set_runs(walking, initial, weights, labels, hash_key(seed, walk, 0))
         for r in range(walking.n_runs):
             own.reseed(hash_key(seed, walk, 1), r, 0)
             walkers.way[r] = own.uniform()
@@ -226,7 +226,7 @@ def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Exper
                 trying.row_actions[t * n + j, k] = policy.actions[a, k]
             trying.numbers[t * n + j] = a * n + j
         trying.chosen_action[t] = a if walking.legal[r, a] and trying.alive[t * n] else -1
-        trying.kind[t], trying.world[t], trying.hypotheses_alive[t] = 0, a, False
+        trying.kind[t], trying.world[t] = 0, a
     advance(policy, trying, 0.0, hash_key(seed, 1, 0))
     for t in range(len(tried)):
         total = 0.0

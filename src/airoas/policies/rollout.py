@@ -1,9 +1,9 @@
 """Policy improvement by rollouts from the belief at hand (Bertsekas and Castañon, 1999).
 
-Candidates are actions followed by a policy, and "as if this state were true for some steps, then the policy". Each is valued by
-runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the rest gets
-more runs, until time or rounds are used up (successive rejects). Of many actions those are tried that are best at some price of
-information: the most promising ones would not be looks, which cost and promise nothing where the state is thought to be seen.
+Candidates are actions followed by a policy, and "as if the truth were in this cluster, until that is refuted, then the policy". Each is
+valued by runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the
+rest gets more runs, until time or rounds are used up (successive rejects). Of many actions those are tried that are best at some price
+of information: the most promising ones would not be looks, which cost and promise nothing where the state is thought to be seen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from airoas.policies.belief_mdp import (
     FOLLOW,
     FORCED,
     GREEDY,
-    HYPOTHESIS,
     Policy,
     Runs,
     choose_one,
@@ -38,8 +37,6 @@ WORLDS = 4
 """Of the first round, for each candidate; each later round has twice as many."""
 ENOUGH, LEAST_COMPARED = 8, 4
 """Runs of a candidate that tell something, and candidates in any case."""
-BELIEVED = (6, 15)
-"""For how many steps a hypothesis is believed."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
 CUT = 20
@@ -61,10 +58,9 @@ class Candidate:
     """Something to begin with, and what came of it in each world."""
 
     actions: np.ndarray
-    """[L, .] none where a state is taken for the truth."""
-    hypothesis: int = -1
-    """Number of the state that is taken for the truth; -1 for none."""
-    steps: int = 0
+    """[L, .] none where a cluster is believed in."""
+    cluster: int = -1
+    """In which the truth is taken to be; -1 for none."""
     returns: list[float] = field(default_factory=list)
 
     @property
@@ -101,16 +97,16 @@ class Rollouts:
         if policy.corrected and policy.way == GREEDY:
             self._runs.cut = CUT
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
-        choose_one.prepare(policy, self._one, rows, ones, 0)
-        roll_out.prepare(policy, self._runs, rows, ones, 1, 0)
+        choose_one.prepare(policy, self._one, rows, ones, np.zeros(1, np.int64), 0)
+        roll_out.prepare(policy, self._runs, rows, ones, np.zeros(1, np.int64), 1, 0)
         compare_actions.prepare(policy, self._one, policy.actions, 0, np.zeros(len(policy.actions)))
         inform.prepare(policy, self._runs, rows, ones, np.ones(1, np.bool_), 0, ones)
 
     def act(self, states: np.ndarray, weights: np.ndarray, seed: int) -> tuple[int, float, float]:
         """The policy's own action, its value, and what knowing the state would be worth."""
         one, self.policy.scored = self._one, self._many
-        one.kind[0] = FOLLOW
-        action = int(choose_one(self.policy, one, states, weights, seed))
+        one.believed[0] = -1
+        action = int(choose_one(self.policy, one, states, weights, np.zeros(len(weights), np.int64), seed))
         return action, float(one.q[0, action]) - self.policy.bias, float(one.features[0, -1])
 
     def promising(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, most: int, seed: int) -> list[int]:
@@ -122,7 +118,7 @@ class Rollouts:
             return order
         runs, information = self._runs, np.zeros(actions)
         runs.n_runs = max(1, _BATCH // actions) * actions
-        runs.kind[:], runs.hypotheses_alive[:], runs.world[:] = FOLLOW, False, np.arange(len(runs.world)) // actions
+        runs.kind[:], runs.believed[:], runs.world[:] = FOLLOW, -1, np.arange(len(runs.world)) // actions
         inform(self.policy, runs, states, weights, allowed, seed, information)
         spread, known = q[order[0]] - q[order[-1]], information[order].max() - information[order].min()
         scale = spread / known if known > 0.0 else 0.0
@@ -142,12 +138,11 @@ class Rollouts:
                 best[i] = rows[np.argmax(q)]
         return best
 
-    def act_believing(self, hypothesis: np.ndarray, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
-        """The best action if this were the state."""
+    def act_believing(self, cluster: int, states: np.ndarray, weights: np.ndarray, labels: np.ndarray, seed: int) -> int:
+        """The best action if the truth were in this cluster."""
         one, self.policy.scored = self._one, self._many
-        one.kind[0], one.steps[0], one.hypotheses_alive[0] = HYPOTHESIS, 1, True
-        one.hypotheses[0] = hypothesis
-        return int(choose_one(self.policy, one, states, weights, seed))
+        one.believed[0] = cluster
+        return int(choose_one(self.policy, one, states, weights, labels, seed))
 
     def affordable(self, seconds: float) -> int:
         """How many candidates may be compared in that time, with enough runs for each; as many as there are where no time is set."""
@@ -156,9 +151,9 @@ class Rollouts:
     def compare(
         self,
         candidates: list[Candidate],
-        hypotheses: np.ndarray,
         states: np.ndarray,
         weights: np.ndarray,
+        labels: np.ndarray,
         seed: int,
         deadline: float,
         rounds: int,
@@ -172,7 +167,7 @@ class Rollouts:
                 fit = _BATCH if deadline == math.inf or self._pace * _BATCH < _STEP else int(_STEP / self._pace)
                 some = range(done, min(worlds, done + max(1, fit // len(left))))
                 pairs = [(candidate, world + w) for w in some for candidate in left]
-                if now() >= deadline or not self._run(pairs, hypotheses, states, weights, seed, deadline):
+                if now() >= deadline or not self._run(pairs, states, weights, labels, seed, deadline):
                     return finished
                 finished, done = finished + len(pairs), some.stop
             world, worlds = world + worlds, 2 * worlds
@@ -187,9 +182,9 @@ class Rollouts:
     def _run(
         self,
         pairs: list[tuple[Candidate, int]],
-        hypotheses: np.ndarray,
         states: np.ndarray,
         weights: np.ndarray,
+        labels: np.ndarray,
         seed: int,
         deadline: float,
     ) -> bool:
@@ -197,14 +192,10 @@ class Rollouts:
         runs.n_runs = len(pairs)
         runs.deadline = deadline - self._pace * len(pairs)
         for r, (candidate, world) in enumerate(pairs):
-            believes = candidate.hypothesis >= 0
-            runs.kind[r], runs.world[r], runs.hypotheses_alive[r] = HYPOTHESIS if believes else FORCED, world, believes
-            if believes:
-                runs.hypotheses[r], runs.steps[r] = hypotheses[candidate.hypothesis], candidate.steps
-            else:
-                runs.steps[r] = len(candidate.actions)
-                runs.forced[r, : len(candidate.actions)] = candidate.actions
-        steps = int(roll_out(self.policy, runs, states, weights, self.horizon, seed))
+            runs.kind[r], runs.world[r], runs.believed[r] = FORCED, world, candidate.cluster
+            runs.steps[r] = len(candidate.actions)
+            runs.forced[r, : len(candidate.actions)] = candidate.actions
+        steps = int(roll_out(self.policy, runs, states, weights, labels, self.horizon, seed))
         self._pace = max(0.7 * self._pace, (now() - begun) / max(1, steps) / len(pairs))
         self._price = 0.5 * (self._price or (now() - begun) / len(pairs)) + 0.5 * (now() - begun) / len(pairs)
         if steps < min(self.horizon, SHORTEST):

@@ -38,7 +38,7 @@ def validate(model: Any, correction: Forest | None, states: np.ndarray, weights:
 def promise(model: Any, policy: Policy, states: np.ndarray, weights: np.ndarray) -> float:
     """What a policy thinks that the initial belief is worth."""
     runs = make_runs(model, policy, 1, PARTICLES)
-    action = choose_one(policy, runs, states, weights, stream(0, "promise").bits(62))
+    action = choose_one(policy, runs, states, weights, np.zeros(len(weights), np.int64), stream(0, "promise").bits(62))
     return float(runs.q[0, action])
 
 
@@ -46,7 +46,7 @@ def _earn(model: Any, policy: Policy, particles: int, states: np.ndarray, weight
     runs = make_runs(model, policy, RUNS, particles)
     runs.kind[:] = FOLLOW
     horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
-    roll_out(policy, runs, states, weights, horizon, stream(0, "validation").bits(62))
+    roll_out(policy, runs, states, weights, np.zeros(len(weights), np.int64), horizon, stream(0, "validation").bits(62))
     returns: np.ndarray = runs.returns
     return returns
 

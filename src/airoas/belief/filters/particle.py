@@ -90,9 +90,11 @@ class AnnealedFilter(BootstrapFilter):
 class AdaptiveFilter(AnnealedFilter):
     """As many particles as the belief asks for.
 
-    It begins with twenty times `particles`. Where it resamples a belief that has narrowed to a tenth of the initial one it leaves fewer, in
-    proportion to the spread, down to `particles`; never less than half of those before, for what is thinned out is gone. A plain
-    update while enough of them explain what was seen; annealed where hardly any does, unless that explains it less.
+    It begins with twenty times `particles`, and where few of them explain the first observation it draws more from the initial belief,
+    up to ten times as many: what is not among them then will not come back. Where it resamples a belief that has narrowed to a tenth of
+    the initial one it leaves fewer, in proportion to the spread, down to `particles`; never less than half of those before, for what is
+    thinned out is gone. A plain update while enough of them explain what was seen; annealed where hardly any does, unless that explains
+    it less.
     """
 
     update_seconds: float | None = None
@@ -109,7 +111,8 @@ class AdaptiveFilter(AnnealedFilter):
             raise OptionError(problem, "leave it out there.")
 
     def start(self, model: Any, rng: Rng) -> Particles:
-        return self._sample(model, _MOST * self.particles, rng)
+        drawn = self._sample(model, _MOST * self.particles, rng)
+        return drawn if self.device != "cpu" else _Initial._own(drawn.states, drawn.log_weights, model)
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
         clock = _Clock(self.update_seconds)
@@ -118,6 +121,8 @@ class AdaptiveFilter(AnnealedFilter):
             plain = anneal(model, before, action, observation, rng, mode="none", device=self.device)
         except ParticleDeprivationError:
             plain = None
+        if isinstance(before, _Initial):
+            plain = self._with_more(model, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
         if plain is None or len(before) < _LEAST * min(self.particles, len(before)) * inefficiency:
             few = before.particles(clock.moved(self.particles), rng)
@@ -130,6 +135,25 @@ class AdaptiveFilter(AnnealedFilter):
         spread = _spread(model, plain.belief.draw(min(_SAMPLE, len(before)), rng))
         wanted = max(_level(spread / _SURE, self.particles), len(before) // 2)
         return Updated(plain.belief.draw(wanted, rng), plain.log_evidence)
+
+    def _with_more(self, model: Any, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock) -> Annealed | None:
+        """The first update with more draws of the initial belief, until enough of them explain what was seen."""
+        parts, tried, ess = [plain] if plain else [], 1, plain.belief.ess if plain else 0.0
+        while ess < _ENOUGH * self.particles and tried < _BATCHES and clock.has_time():
+            more = self._sample(model, _MOST * self.particles, rng)
+            with contextlib.suppress(ParticleDeprivationError):
+                parts.append(anneal(model, more, action, observation, rng, mode="none"))
+                ess += parts[-1].belief.ess
+            tried += 1
+        if len(parts) < 2:
+            return plain
+        logs = np.concatenate([part.belief.log_weights + part.log_evidence for part in parts])
+        likely = logs > logs.max() + _NEGLIGIBLE
+        states = np.concatenate([part.belief.states for part in parts])[likely]
+        merged = Particles(states, log_weights=logs[likely])._of(model)
+        log_evidence = float(np.logaddexp.reduce([part.log_evidence for part in parts])) - math.log(tried)
+        inefficiency = _MOST * self.particles / merged.ess
+        return replace(parts[0], belief=merged, log_evidence=log_evidence, inefficiency=(inefficiency, inefficiency))
 
     def _annealed(self, model: Any, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
         return AnnealedFilter.update(self, model, few, action, observation, rng)
@@ -156,16 +180,27 @@ def _spread(model: Any, belief: Particles) -> float:
     return float((belief.std()[unknown] / initial[unknown]).mean()) if unknown.any() else 1.0
 
 
+class _Initial(Particles):
+    """Draws of the initial belief, of which there are more to be had."""
+
+    __slots__ = ()
+
+
 class _Clock:
     """How many particles the time for an update allows."""
 
     def __init__(self, seconds: float | None) -> None:
         self._end = None if seconds is None else read_clock() + seconds
+        self._half = None if seconds is None else read_clock() + 0.5 * seconds
         self._each = 0.0  # seconds for a particle
 
     def left(self) -> float | None:
         """Seconds."""
         return None if self._end is None else max(1e-6, self._end - read_clock())
+
+    def has_time(self) -> bool:
+        """Whether half of it is left."""
+        return self._half is None or read_clock() < self._half
 
     def afford(self, model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
         """As much of the belief as half of the time allows, by what a few particles take."""
@@ -186,6 +221,12 @@ class _Clock:
 
 _MOST = 20
 """Times `particles`, at most."""
+_BATCHES = 10
+"""Times as many draws of the initial belief, at most."""
+_ENOUGH = 0.2
+"""Of `particles`: where as many are effective after the first observation no more are drawn."""
+_NEGLIGIBLE = -20.0
+"""Log weight, relative to the largest, below which a draw is let go."""
 _LEAST = 0.02
 """Of `particles`: where fewer are effective they are annealed."""
 _MISSED = 0.3

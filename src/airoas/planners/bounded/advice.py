@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
+from airoas.belief.tempering.clusters import find_clusters, make_clusters, most_clusters
 from airoas.compiler.clock import now
+from airoas.compiler.kernels import kernel
 from airoas.modelling.macros import LONGEST, own_macros
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import BELIEVED, Candidate, Rollouts
+from airoas.policies.rollout import Candidate, Rollouts
 from airoas.rng import stream
 
 MOST_TRIED = 8
@@ -20,7 +22,7 @@ MOST_TRIED = 8
 REFINED = 4
 """Of them, where actions are no list: in place of each one the best around it."""
 HYPOTHESES = 6
-"""States that are taken for the truth, where knowing it is worth something."""
+"""Clusters that the truth is taken to be in, the heaviest, where knowing it is worth something."""
 BETTER = 1.5
 """Errors by which a candidate must be better than the policy's action to be taken."""
 _LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
@@ -92,34 +94,36 @@ class Advisor:
             tried = np.concatenate([rollouts.refine(self.space, tried[:REFINED], outlook.seed, deadline), tried[REFINED:]])
         rows = dict.fromkeys(tuple(row) for row in (action, searched, *tried))
         candidates = [Candidate(np.array([row])) for row in rows]
-        hypotheses = np.zeros((0, outlook.states.shape[1]))
+        labels = np.zeros(len(outlook.weights), np.int64)
         if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
             macros = [macro for macro in self.macros if self.space is not None or outlook.allowed[int(macro[0, 0])]]
             macros += [*np.repeat(tried[:, None], LONGEST, axis=1)] if self.repeats else []
             candidates += [Candidate(macro) for macro in macros]
-            hypotheses = self._hypotheses(*belief, outlook.seed)
-            candidates += [Candidate(np.zeros((0, len(action))), j, steps) for j in range(len(hypotheses)) for steps in BELIEVED]
+            candidates += [Candidate(np.zeros((0, len(action))), cluster) for cluster in self._hypotheses(*belief, labels)]
         candidates = candidates[: rollouts.affordable(deadline - now())]
         rounds = ROUNDS if deadline == math.inf else 8
-        runs = rollouts.compare(candidates, hypotheses, *belief, outlook.seed, deadline, rounds)
+        runs = rollouts.compare(candidates, *belief, labels, outlook.seed, deadline, rounds)
         own = candidates[0]
         better = [candidate for candidate in candidates if candidate is not own and _is_better(candidate, own)]
         best = max(better, key=lambda candidate: candidate.gain_over(own)[0], default=own)
         improved = best is not own
-        if best.hypothesis >= 0:
-            action = rollouts.policy.actions[rollouts.act_believing(hypotheses[best.hypothesis], *belief, outlook.seed)]
+        if best.cluster >= 0:
+            action = rollouts.policy.actions[rollouts.act_believing(best.cluster, *belief, labels, outlook.seed)]
         elif improved:
             action = best.actions[0]
         n = len(best.returns)
         spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
         return Advice(action, best.mean if n else outlook.promised, spread, runs, improved)
 
-    def _hypotheses(self, states: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
-        """Some states, drawn by weight."""
-        points = (np.arange(HYPOTHESES) + stream(seed, "hypotheses").uniform()) / HYPOTHESES
-        order = np.argsort(states[:, 0], kind="stable")
-        rows = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), points)
-        return states[order[np.minimum(rows, len(order) - 1)]]
+    def _hypotheses(self, states: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[int]:
+        """The heaviest clusters of a belief, if it has several; labels [N]: filled with the cluster of each particle."""
+        axes = self.rollouts.policy.components
+        _label(make_clusters(most_clusters(len(weights))), states, weights, axes, len(axes), np.zeros(len(weights), np.int64), labels)
+        masses = np.bincount(labels, weights)
+        return [int(c) for c in np.argsort(-masses, kind="stable")[:HYPOTHESES]] if len(masses) > 1 else []
+
+
+_label = kernel(find_clusters)
 
 
 def _has_gained(learned: Learned) -> bool:
