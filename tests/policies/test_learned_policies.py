@@ -108,7 +108,7 @@ def test_a_cluster_that_is_believed_in_decides() -> None:
 
 
 def test_what_is_seen_refutes_a_cluster() -> None:
-    """By the light a reading tells the two places apart: most runs there stop believing in the other, and none in the place of its truth."""
+    """By the light a reading tells the two places apart: most runs there cease to believe in the other, none in that of its truth."""
     policy = make_policy(MODEL)
     runs = make_runs(MODEL, policy, 32, 80)
     runs.believed[:] = np.arange(32) % 2
