@@ -264,6 +264,23 @@ def test_seeds_that_choose_are_not_seeds_that_report() -> None:
         assert not chosen & reported
 
 
+def test_runs_without_hints_and_with_continuous_actions_have_worlds_of_their_own() -> None:
+    worlds = {name: {seed for cell in spec_of(name).cells for seed in cell.seeds} for name in ("literature", "strangers", "continuous")}
+    assert (min(worlds["strangers"]), min(worlds["continuous"])) == (1_800_000, 1_900_000)
+    assert sum(map(len, worlds.values())) == len(set().union(*worlds.values()))
+
+
+def test_continuous_actions_have_200_episodes_and_macro_actions_a_comparison() -> None:
+    spec = spec_of("continuous")
+    assert {len(cell.seeds) for cell in spec.cells} == {200}
+    (part,) = (part for part in spec.parts if part.name.startswith("macro"))
+    for domain in ("light-column-random", "bare-light-dark-2d(light=12.0)"):
+        on, off = (cell for cell in part.cells if cell.domain == domain)
+        assert (off.kind, off.options, off.seeds) == (on.kind, on.options | {"macros": False}, on.seeds)
+        others = [cell for other in spec.parts if other is not part for cell in other.cells if cell.domain == domain]
+        assert [list(cell.ids) for cell in others] == [list(on.ids)], "the same episodes are run once"
+
+
 def test_the_papers_tables_are_complete() -> None:
     """Table 1: five planners by six columns, Tag's for both opponents. Table 2: budgets, K, lambda, delta, r*, c, bounds."""
     spec = spec_of("paper")

@@ -83,6 +83,21 @@ def test_summaries_are_those_of_the_rows(make_spec: Callable[..., Spec]) -> None
     assert (records[0].trials_mean, records[0].unsearched) == (15.0, 0.0)  # bounds that meet at once are no lack of time
 
 
+def test_undiscounted_returns_stand_beside_the_others_where_asked_for(make_spec: Callable[..., Spec]) -> None:
+    spec = make_spec(THREE, episodes=4)
+    rows = invented(spec)
+    for number, key in enumerate(spec.cells[0].ids):
+        rows[key]["return"] = 10.0 * number
+    summary = cell_summaries(spec, rows)[0]
+    sem = np.std([0.0, 10.0, 20.0, 30.0], ddof=1) / 2.0
+    assert (summary.undiscounted_mean, summary.undiscounted_sem) == (15.0, pytest.approx(sem))
+    plain, asked = (tables(spec, rows, undiscounted=wanted)[0] for wanted in (False, True))
+    assert not any("undiscounted" in column for column in plain.columns)
+    at = asked.columns.index("undiscounted ± SEM")
+    assert [row[at] for row in asked.rows[:2]] == [f"15.000 ± {sem:.3f}", ""]
+    assert asked.rows[0][at + 1].startswith("[") and [row[:at] for row in asked.rows] == [row[:at] for row in plain.rows]
+
+
 def test_differences_are_paired_by_world(make_spec: Callable[..., Spec]) -> None:
     """Worlds differ by 5, planners by 1: unpaired it would drown, paired it is plain."""
     spec = make_spec(THREE, episodes=40)
@@ -195,6 +210,8 @@ def test_formats(make_spec: Callable[..., Spec], tmp_path: Path, capsys: pytest.
         assert (str(mean) if form == "csv" else f"{mean:.3f}") in text
     read = list(csv.DictReader(io.StringIO(as_csv(cell_summaries(spec, rows)))))
     assert float(read[0]["mean"]) == cell_summaries(spec, rows)[0].mean
+    assert main(["table", str(tmp_path), "--undiscounted"]) == 0
+    assert "undisc" in capsys.readouterr().out
     assert main(["table", str(tmp_path), "--format", "csv", "--differences"]) == 0
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 3
     assert main(["table", str(tmp_path / "nowhere")]) == 2

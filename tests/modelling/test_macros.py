@@ -138,3 +138,11 @@ def test_the_long_way_to_the_lamp_is_found() -> None:
     decisions = [planner.plan(model, Particles.sample(model, 700, stream(0)), stream(1)) for model in (Corridor(), Offering(), Offering(4))]
     assert decisions[0].action == decisions[1].action == EAST
     assert min(decisions[0].value, decisions[1].value) > 6.0 > decisions[2].value
+
+
+def test_they_can_be_turned_off() -> None:
+    """Then it does not matter what a model offers, and nothing is promised that only the way to the lamp earns."""
+    planner = AIROAS(iterations=3, policy="always", learn_seconds=0.0, macros=False)
+    decisions = [planner.plan(model, Particles.sample(model, 700, stream(0)), stream(1)) for model in (Corridor(), Offering())]
+    assert len({(decision.action, decision.value, decision.stats.notes["rollouts"]) for decision in decisions}) == 1
+    assert decisions[0].value < 6.0

@@ -1,6 +1,9 @@
 """Decisions, trees and episodes as people see them, without a browser."""
 
 import io
+import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,7 +13,9 @@ from PIL import Image
 import airoas
 from airoas.cli import main
 from airoas.domains import Tiger
-from airoas.planners import AIROAS, POMCP, Decision, Random
+from airoas.planners import AIROAS, POMCP, POMCPOW, Decision, Random
+from airoas.planners.bounded.cells import half_widths
+from airoas.report import charts
 from airoas.report.episode import report
 from airoas.report.outline import fitted, outline
 from airoas.report.page import embedded, page
@@ -183,3 +188,152 @@ def test_the_page_of_an_episode_does_not_replace_that_of_its_folder(tmp_path, mo
     assert main(["report", "runs"]) == main(["report", "runs", key]) == 0
     assert capsys.readouterr().out.endswith(f"report.html\nepisode-{key[:8]}.html\n")
     assert {path.name for path in tmp_path.glob("*.html")} == {"report.html", f"episode-{key[:8]}.html"}
+
+
+class Position(NamedTuple):
+    x: float
+
+
+class Shot(NamedTuple):
+    club: int
+    angle: float
+
+
+@airoas.model
+class Range(NamedTuple):
+    """The nearer the angle to 0.3 the better."""
+
+    discount: float = 0.5
+    max_steps: int = 2
+
+    def action_space(self):
+        return Shot(club=airoas.Choice("iron", "wood"), angle=airoas.Box(0.0, 1.0))
+
+    def initial(self, rng):
+        return Position(rng.uniform())
+
+    def step(self, s, a, rng):
+        return Position(rng.uniform()), -abs(a.angle - 0.3) - a.club
+
+    def observe(self, s, a, rng):
+        return Position(0.0)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0
+
+    def heuristic(self, s):
+        return 0.0
+
+
+@pytest.fixture(scope="module")
+def shot():
+    with airoas.running("interpreted"):
+        belief = airoas.Particles.sample(Range(), 20, airoas.stream(0))
+        return AIROAS(iterations=25, particles=5, max_depth=2).plan(Range(), belief, airoas.stream(1))
+
+
+@pytest.fixture(scope="module")
+def elsewhere(shot):
+    """The same decision, for an action that its tree does not have, as rollouts find one."""
+    stats = replace(shot.stats, notes=shot.stats.notes | {"rollouts": 40})
+    return replace(shot, action=Shot(0, 0.3123), value=-0.5, stats=stats)
+
+
+def test_cells_end_where_another_action_is_nearer():
+    """By what the kernels measure: an action moved by the half-width of its cell, however, is nearer to none of its choices' others."""
+    space, rng = round_space(), np.random.default_rng(0)
+    rows = np.column_stack([rng.uniform(0.0, 2.0, 30), rng.uniform(-1.0, 1.0, 30), rng.integers(0, 2, 30)])
+    cells = half_widths(space, rows)
+    unit = (rows[:, :2] - [0.0, -1.0]) / 2.0
+
+    def distance(i, point):
+        gap = np.abs(unit[i] - point)
+        gap[0] = min(gap[0], 1.0 - gap[0])
+        return np.hypot(*gap)
+
+    for i, (moves, cell) in enumerate(zip(rng.choice((-1.0, 1.0), (30, 2)), cells, strict=True)):
+        others = [j for j in range(30) if j != i and rows[j, 2] == rows[i, 2]]
+        moved = unit[i] + 0.999 * cell * moves
+        moved[0] %= 1.0
+        assert all(distance(i, moved) < distance(j, moved) for j in others)
+        nearest = min(distance(j, unit[i]) for j in others)
+        assert cell == pytest.approx(nearest / 2.0 / math.sqrt(2.0))
+    assert half_widths(space, np.array([[0.1, 0.0, 0.0], [1.9, 0.0, 0.0], [1.0, 0.5, 1.0]])).tolist() == pytest.approx(
+        [0.05 / math.sqrt(2.0)] * 2 + [math.inf]
+    )
+
+
+def round_space():
+    @airoas.model
+    class Round(NamedTuple):
+        discount: float = 0.5
+
+        def action_space(self):
+            return (airoas.Box(0.0, 2.0, wraps=True), airoas.Box(-1.0, 1.0), airoas.Choice("a", "b"))
+
+    return Round().space
+
+
+def test_of_a_space_the_best_actions_are_printed_with_their_cells(shot):
+    branches = shot.tree.root.best_branches
+    table = shot.tree.choices(shot)
+    assert len(branches) > 22 and f"and {len(branches) - len(table.rows)} more" in table.notes
+    assert table.columns == ("action", "estimated lower", "estimated upper", "reward", "observations", "cell ±", "mark")
+    assert [row[0] for row in table.rows[:20]] == [branch.name for branch in branches[:20]]
+    chosen = [row for row in table.rows if row[-1] == "chosen"]
+    assert [row[0] for row in chosen] == [Range().action_text(shot.action)]
+    assert all(row[-2].endswith(" %") for row in table.rows)
+    assert {row[-1] for row, branch in zip(table.rows, branches, strict=False) if not branch.is_open} == {"not opened"}
+    assert str(shot).count("angle") < 30 and str(shot.tree).count(" more actions") >= 1
+    assert "cell: the part of its box" in str(shot) and "cell: " in shot._repr_html_()
+    last = replace(shot, action=branches[-1].action)
+    table = shot.tree.choices(last)
+    assert table.rows[20][0] == branches[-1].name and table.rows[20][-1] == "chosen" and len(table.rows) == 21
+    assert any("weighed again" in note for note in table.notes)
+
+
+def test_an_action_that_rollouts_chose_has_a_line_of_its_own(elsewhere):
+    table = elsewhere.tree.choices(elsewhere)
+    assert table.rows[0][0] == "club iron, angle 0.3123" and table.rows[0][-1] == "chosen by rollouts"
+    assert len(table.rows) == 21 and sum("chosen" in row[-1] for row in table.rows) == 1
+
+
+def test_choices_of_a_list_are_all_there_and_have_no_cells(decision):
+    table = decision.tree.choices(decision)
+    assert "cell ±" not in table.columns and len(table.rows) == 3
+    assert [row[0] for row in table.rows if row[-1] == "chosen"] == [Tiger().action_text(decision.action)]
+
+
+def test_the_chart_of_values_highlights_the_action_taken(shot, elsewhere):
+    for decision in (shot, elsewhere):
+        chart = charts.values(decision)
+        ticks, bars = chart["layout"]["yaxis"]["ticktext"], chart["data"][0]
+        name = Range().action_text(decision.action)
+        bold = [i for i, tick in enumerate(ticks) if "<b>" in tick]
+        assert len(bold) == 1 and name in ticks[bold[0]]
+        assert chart["layout"]["xaxis"]["title"]["text"].startswith("estimated value")
+        orange = [at for at, colour in zip(bars["y"], bars["marker"]["color"], strict=True) if colour == charts.ORANGE]
+        assert all(", cell ± " in text for text in bars["hovertext"]) and len(bars["y"]) == 20
+        if decision is shot:
+            assert orange == bold and len(ticks) == 20
+        else:
+            diamond = chart["data"][-1]
+            assert orange == [] and bold == [20] and (list(diamond["y"]), list(diamond["x"])) == ([20], [-0.5])
+
+
+def test_the_chart_of_visits_shows_the_action_taken_however_few_its_visits():
+    with airoas.running("interpreted"):
+        belief = airoas.Particles.sample(Range(), 20, airoas.stream(0))
+        decision = POMCPOW(iterations=60, max_depth=1, k_action=30.0, c=1.0).plan(Range(), belief, airoas.stream(1))
+    least = min(decision.tree.root.children, key=lambda child: (child.visits, child.value))
+    other = replace(decision, action=least.action)
+    ticks = charts.values(other)["layout"]["yaxis"]["ticktext"]
+    assert len(ticks) == 21 and "<b>" in ticks[0]
+    assert [row[0] for row in other.tree.choices(other).rows if row[-1] == "chosen"] == [least.name]
+
+
+def test_sizes_leave_out_what_is_kept_for_actions_to_come(shot):
+    whole = outline(shot.tree, 10**6)
+    assert whole.entries[0].size == whole.total == len(whole.entries)
+    assert fitted(whole) == [entry.size for entry in whole.entries]
+    assert any("cell ±" in entry.facts for entry in whole.entries)

@@ -19,6 +19,7 @@ def add(commands: Any) -> None:
     table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text", help="(default text)")
     table.add_argument("--differences", action="store_true", help="with csv: the paired differences instead of the means")
     table.add_argument("--verdicts", metavar="PLANNER", help="where that planner is best, tied or worse, and which one to take")
+    table.add_argument("--undiscounted", action="store_true", help="also the mean of rewards added up without the discount")
     add_adjusted(table)
     table.set_defaults(command=_table)
 
@@ -43,7 +44,7 @@ def _table(options: argparse.Namespace) -> int:
         judged = spec, rows, options.verdicts, options.adjusted
         print(as_csv(verdicts(*judged)) if options.format == "csv" else render([verdict_table(*judged, remarks)], options.format))
     elif options.format != "csv":
-        print(render(tables(spec, rows, options.adjusted, remarks), options.format))
+        print(render(tables(spec, rows, options.adjusted, remarks, options.undiscounted), options.format))
     elif options.differences:
         print(as_csv(differences(spec, with_adjusted_returns(rows) if options.adjusted else rows)))
     else:

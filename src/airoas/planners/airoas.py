@@ -105,6 +105,8 @@ class AIROAS(BoundedPlanner):
     its actions are a list, unless the search earned more when both played, in `prepare`; "always" or "none"."""
     learn_seconds: float = 30.0
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
+    macros: bool = True
+    """Its rollouts try macro-actions: the model's own (`macros()`), or repeated actions where nothing was learned that gains."""
     literal_weights: str = "likelihood"
     """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.tempering.literal`."""
 
@@ -180,7 +182,7 @@ class AIROAS(BoundedPlanner):
         known = learned.find_learned(model) if self.learn_seconds > 0.0 else None
         if known is None and self.learn_seconds > 0.0 and current_mode() == "compiled":
             _warn_of_nothing_learned(model, self.learn_seconds)
-        return Advisor(model, known)
+        return Advisor(model, known, self.macros)
 
     def _lead_name(self) -> str:
         return f"lead {digest_of_sources(Path(__file__).parent)} {self}"

@@ -77,7 +77,7 @@ class Decision:
         if stats.nodes:
             rows.append(("search", f"{stats.trials} trials, {stats.nodes} nodes, depth {stats.depth}, {stats.bytes / 1e6:.1f} MB"))
         rows += [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in stats.notes.items()]
-        return [TextTable("", ("decision", ""), rows), *([self.tree.choices()] if hasattr(self.tree, "choices") else [])]
+        return [TextTable("", ("decision", ""), rows), *([self.tree.choices(self)] if hasattr(self.tree, "choices") else [])]
 
     def _action_name(self) -> str:
         """Its name where the tree knows the model."""

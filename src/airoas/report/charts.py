@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from airoas.report.outline import Outline, fitted
 Chart = dict[str, Any]
 """A figure of plotly's."""
 LONGEST = 60
-MOST_ACTIONS = 40
+MOST_ACTIONS, MOST_OF_A_SPACE = 40, 20
 BLUE, ORANGE = "#3b8fd0", "#e07b28"
 EDGE = {"width": 1, "color": "rgba(128, 128, 128, 0.7)"}  # seen on light and on dark
 
@@ -35,41 +35,90 @@ def label(text: str) -> str:
     return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
+class Line(NamedTuple):
+    """An action at the root as a chart shows it."""
+
+    name: str
+    is_chosen: bool
+    branch: Any
+    """Its node; None where the tree does not have it."""
+
+
+class Known(NamedTuple):
+    """The node of an action, on which line it stands, and in which colour."""
+
+    at: int
+    branch: Any
+    colour: str
+
+
+def lines_of(decision: Decision, branches: list[Any]) -> list[Line]:
+    """The last of these actions, and the one that was chosen, whether it is among them or not."""
+    chosen = [i for i, branch in enumerate(branches) if branch.action == decision.action][-1:]
+    first = len(branches) - (MOST_ACTIONS if decision.tree.model.n_actions else MOST_OF_A_SPACE)
+    lines = [Line(branch.name, i in chosen, branch) for i, branch in enumerate(branches) if i >= first or i in chosen]
+    return lines if chosen else [*lines, Line(decision.tree.model.action_text(decision.action), True, None)]
+
+
 def values(decision: Decision) -> Chart | None:
     """The value of each action at the root: bounds as a bar from lower to upper, or mean returns by visits."""
     if decision.tree is None:
         return None
-    go = graphs()
     root = decision.tree.root
     bounded = hasattr(root, "branches")
-    branches = sorted(root.branches, key=lambda b: (b.lower, b.upper)) if bounded else sorted(root.children, key=lambda b: b.visits)
-    branches = branches[-MOST_ACTIONS:]
-    colours = [ORANGE if branch.action == decision.action else BLUE for branch in branches]
-    at = list(range(len(branches)))
-    if bounded:
-        lower, gaps = [branch.lower for branch in branches], [branch.upper - branch.lower for branch in branches]
-        text = [f"{label(branch.name)}: [{branch.lower:.4g}, {branch.upper:.4g}]" for branch in branches]
-        marker = {"color": colours, "opacity": 0.55}
-        bars = go.Bar(y=at, x=gaps, base=lower, orientation="h", marker=marker, hovertext=text, hoverinfo="text")
-        ends = go.Scatter(y=at, x=lower, mode="markers", marker={"color": colours, "size": 9}, hoverinfo="skip")
-        open_ends = [branch.upper if math.isinf(branch.lower) else None for branch in branches]
-        hollow = {"color": colours, "size": 10, "symbol": "triangle-left-open"}
-        below = go.Scatter(y=at, x=open_ends, mode="markers", marker=hollow, hovertext=text, hoverinfo="text")
-        traces, title = [bars, ends, below], "value: lower bound (dot) to upper bound; ◁ at most, not simulated"
-    else:
-        text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in branches]
-        most = max((branch.visits for branch in branches), default=0) or 1
-        marker = {"color": colours, "size": [6.0 + 22.0 * (branch.visits / most) ** 0.5 for branch in branches], "opacity": 0.8}
-        means = [branch.value if branch.visits else None for branch in branches]
-        traces = [go.Scatter(y=at, x=means, mode="markers", marker=marker, hovertext=text, hoverinfo="text")]
-        title = "mean return; the larger the dot, the more visits"
+    branches = root.best_branches[::-1] if bounded else sorted(root.children, key=lambda b: (b.visits, b.value))
+    lines = lines_of(decision, branches)
+    at = list(range(len(lines)))
+    known = [Known(i, line.branch, ORANGE if line.is_chosen else BLUE) for i, line in enumerate(lines) if line.branch is not None]
+    traces, title = _bounds(known) if bounded else _means(known)
+    if bounded and "rollouts" in decision.stats.notes and math.isfinite(decision.value):
+        row = next(i for i, line in enumerate(lines) if line.is_chosen)
+        said = f"{label(lines[row].name)}: {decision.value:.4g} by rollouts"
+        marker = {"color": ORANGE, "size": 11, "symbol": "diamond"}
+        traces.append(graphs().Scatter(y=[row], x=[decision.value], mode="markers", marker=marker, hovertext=[said], hoverinfo="text"))
+        title += "<br>◆ what rollouts of the one taken earned"
+    title = title if decision.stats.notes.get("sound", True) else f"estimated {title}"
+    shown = sum(line.branch is not None for line in lines)
+    title += f"<br>{shown} of {len(branches)} actions" if shown < len(branches) else ""
+    ticks = [f'<span style="color:{ORANGE}"><b>{label(line.name)}</b></span>' if line.is_chosen else label(line.name) for line in lines]
     layout = {
-        "xaxis": {"title": {"text": title}},
-        "yaxis": {"tickvals": at, "ticktext": [label(branch.name) for branch in branches], "automargin": True, "zeroline": False},
+        "xaxis": {"title": {"text": title}, "automargin": True},
+        "yaxis": {"tickvals": at, "ticktext": ticks, "automargin": True, "zeroline": False},
         "showlegend": False,
         "height": max(230, 108 + 24 * len(at)),
     }
     return _chart(traces, layout)
+
+
+def _bounds(known: list[Known]) -> tuple[list[Any], str]:
+    """The bars of a bounded tree's actions; what is below the axis."""
+    go = graphs()
+    at, branches, colours = [one.at for one in known], [one.branch for one in known], [one.colour for one in known]
+    lower, gaps = [branch.lower for branch in branches], [branch.upper - branch.lower for branch in branches]
+    text = [f"{label(branch.name)}: [{branch.lower:.4g}, {branch.upper:.4g}]{_cell(branch)}" for branch in branches]
+    marker = {"color": colours, "opacity": 0.55}
+    bars = go.Bar(y=at, x=gaps, base=lower, orientation="h", marker=marker, hovertext=text, hoverinfo="text")
+    ends = go.Scatter(y=at, x=lower, mode="markers", marker={"color": colours, "size": 9}, hoverinfo="skip")
+    open_ends = [branch.upper if math.isinf(branch.lower) else None for branch in branches]
+    hollow = {"color": colours, "size": 10, "symbol": "triangle-left-open"}
+    below = go.Scatter(y=at, x=open_ends, mode="markers", marker=hollow, hovertext=text, hoverinfo="text")
+    never = any(end is not None for end in open_ends)
+    return [bars, ends, below], "value: lower bound (dot) to upper bound" + ("<br>◁ at most, not simulated" if never else "")
+
+
+def _cell(branch: Any) -> str:
+    return f", cell ± {branch.cell_text}" if branch.cell_text else ""
+
+
+def _means(known: list[Known]) -> tuple[list[Any], str]:
+    """The dots of a visit-count tree's actions; what is below the axis."""
+    at, branches, colours = [one.at for one in known], [one.branch for one in known], [one.colour for one in known]
+    text = [f"{label(branch.name)}: {branch.value:.4g} in {branch.visits} visits" for branch in branches]
+    most = max((branch.visits for branch in branches), default=0) or 1
+    marker = {"color": colours, "size": [6.0 + 22.0 * (branch.visits / most) ** 0.5 for branch in branches], "opacity": 0.8}
+    means = [branch.value if branch.visits else None for branch in branches]
+    dots = graphs().Scatter(y=at, x=means, mode="markers", marker=marker, hovertext=text, hoverinfo="text")
+    return [dots], "mean return; the larger the dot, the more visits"
 
 
 def icicle(shown: Outline) -> Chart:

@@ -49,7 +49,7 @@ def outline(tree: Any, most: int) -> Outline:
     """The `most` nodes of the largest size, each with everything above it."""
     if isinstance(tree, BeliefTree):
         sizes = _sizes(tree)
-        total = len(tree) + tree.columns.n_action_nodes
+        total = int(sizes[0][0])
         scaled = "" if tree.weighted else "; bounds below the root are those of its share, as seen from the root"
         return _grow(_Bounded(tree.root, sizes), most, total, f"beliefs and actions in and below{scaled}")
     return _grow(_Visited(tree.root), most, 0, "visits")
@@ -88,6 +88,8 @@ class _Bounded:
             children = node.children
             if children:
                 facts |= {"reward": f"{node.reward:.4g}", "observations": str(len(children))}
+            if node.cell_text:
+                facts["cell ±"] = node.cell_text
             return {"action": self.label} | facts
         particles = node.particles
         facts |= {"probability": f"{node.probability:.4g}", "depth": str(node.depth)}
@@ -128,15 +130,18 @@ def _observation_label(observation: Any) -> str:
 
 
 def _sizes(tree: BeliefTree) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes in and below each belief node [B] and each action node [A]."""
+    """The nodes in and below each belief node [B] and each action node [A]; rows that are kept for actions to come count as none."""
     columns = tree.columns
     beliefs, actions = columns.n_nodes, columns.n_action_nodes
-    depth, parent, above = columns.depth[:beliefs], columns.parent[:beliefs], columns.node[:actions]
+    depth, parent, first = columns.depth[:beliefs], columns.parent[:beliefs], columns.first_action[:beliefs]
+    counts = np.where(first >= 0, columns.n_actions[:beliefs], 0)
+    above = np.repeat(np.arange(beliefs), counts)
+    used = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(len(above))
     of_beliefs, of_actions = np.ones(beliefs, np.int64), np.ones(actions, np.int64)
     levels = depth[above]
     for level in range(int(depth.max()), -1, -1):  # children before parents
         at = np.flatnonzero(levels == level)
-        np.add.at(of_beliefs, above[at], of_actions[at])
+        np.add.at(of_beliefs, above[at], of_actions[used[at]])
         at = np.flatnonzero(depth == level)
         if level:
             np.add.at(of_actions, parent[at], of_beliefs[at])

@@ -32,6 +32,11 @@ class Summary:
     low: float
     """The 95 % interval."""
     high: float
+    undiscounted_mean: float
+    """The same of rewards added up as they are."""
+    undiscounted_sem: float
+    undiscounted_low: float
+    undiscounted_high: float
     adjusted_episodes: int
     """Those that have an adjusted return, which the next four are about."""
     adjusted_mean: float
@@ -79,7 +84,7 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
     """The summary of some rows; returns and times are over the episodes that finished."""
     rows = list(rows)
     done = [row for row in rows if "error" not in row]
-    earned, adjusted = returns(done), adjusted_returns(done)
+    earned, undiscounted, adjusted = returns(done), undiscounted_returns(done), adjusted_returns(done)
     times, moves = [timing(row) for row in done], [row["steps"] for row in done]
     late = [x for row in done for x in row["times"]["overshoot"]] if all("overshoot" in row["times"] for row in done) else []
     trials, unsearched = search_rates(done)
@@ -101,6 +106,10 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         sem=earned.sem,
         low=earned.low,
         high=earned.high,
+        undiscounted_mean=undiscounted.mean,
+        undiscounted_sem=undiscounted.sem,
+        undiscounted_low=undiscounted.low,
+        undiscounted_high=undiscounted.high,
         adjusted_episodes=adjusted.n,
         adjusted_mean=adjusted.mean,
         adjusted_sem=adjusted.sem,
@@ -160,6 +169,12 @@ def _promises(rows: list[Row]) -> tuple[float, float]:
 def returns(rows: list[Row]) -> Estimate:
     """The mean discounted return of finished episodes."""
     return estimate([row["discounted_return"] for row in rows], map_numbers(rows))
+
+
+def undiscounted_returns(rows: list[Row]) -> Estimate:
+    """The mean of their rewards added up as they are."""
+    rows = [row for row in rows if "return" in row]
+    return estimate([row["return"] for row in rows], map_numbers(rows))
 
 
 def adjusted_returns(rows: list[Row]) -> Estimate:

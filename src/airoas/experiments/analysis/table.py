@@ -119,12 +119,14 @@ def _comparisons(part: Part) -> Iterator[tuple[Cell, Cell]]:
             yield (late, early) if late.planner == wanted else (early, late)
 
 
-def tables(spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: Iterable[str] = ()) -> list[TextTable]:
-    """The tables of an experiment. With `adjusted` they show adjusted returns too, and compare these. `remarks` are put below the
-    first one."""
+def tables(
+    spec: Spec, rows: dict[str, Row], adjusted: bool = False, remarks: Iterable[str] = (), undiscounted: bool = False
+) -> list[TextTable]:
+    """The tables of an experiment. With `adjusted` they show adjusted returns too, and compare these; with `undiscounted` also what
+    rewards come to without the discount. `remarks` are put below the first one."""
     summaries = cell_summaries(spec, rows)
     keys = dict.fromkeys((one.part, one.domain) for one in summaries)
-    built = [_returns(spec, *key, [one for one in summaries if (one.part, one.domain) == key], adjusted) for key in keys]
+    built = [_returns(spec, *key, [one for one in summaries if (one.part, one.domain) == key], adjusted, undiscounted) for key in keys]
     built += [_choice(spec, part, [one for one in summaries if one.part == part.name]) for part in spec.parts if part.choose]
     compared = differences(spec, with_adjusted_returns(rows) if adjusted else rows)
     if compared:
@@ -159,16 +161,19 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     return remarks
 
 
-def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], adjusted: bool) -> TextTable:
+def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], adjusted: bool, undiscounted: bool) -> TextTable:
     info = spec.domains[domain]
     title = " - ".join(filter(None, (part, info.label if domain.endswith(info.label) else f"{info.label} ({domain})")))
     before: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval")
+    before += ("undiscounted ± SEM", "its 95 % interval") if undiscounted else ()
     before += ("adjusted ± SEM", "its 95 % interval") if adjusted else ()
     after = ("success", "wrong stops", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
     table = TextTable(title, (*before, spec.reference_title, *after))
     for one in summaries:
         count = f"{one.episodes} on {one.maps} maps" if one.maps else str(one.episodes)
         earned = [with_error(one.mean, one.sem), interval(one.low, one.high)]
+        if undiscounted:
+            earned += [with_error(one.undiscounted_mean, one.undiscounted_sem), interval(one.undiscounted_low, one.undiscounted_high)]
         if adjusted:
             some = f" ({one.adjusted_episodes})" if 0 < one.adjusted_episodes < one.episodes else ""
             earned += [with_error(one.adjusted_mean, one.adjusted_sem) + some, interval(one.adjusted_low, one.adjusted_high)]

@@ -64,13 +64,13 @@ class Outlook:
 class Advisor:
     """A policy on a model, with a workspace for rollouts; asked for one belief at a time."""
 
-    def __init__(self, model: Any, learned: Learned | None) -> None:
+    def __init__(self, model: Any, learned: Learned | None, macros: bool = True) -> None:
         self.learned = learned
         self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
         self.rollouts = Rollouts(model, policy_of(model, learned))
         self.space = None if model.n_actions else model.space
-        self.macros = own_macros(model)
-        self.repeats = not self.macros and not (learned and _has_gained(learned))
+        self.macros = own_macros(model) if macros else []
+        self.repeats = macros and not self.macros and not (learned and _has_gained(learned))
 
     def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""

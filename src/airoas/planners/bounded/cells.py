@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airoas.compiler.kernels import Record
+from airoas.modelling.actions import ActionSpace
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.spread import spread_actions
 from airoas.planners.spaces import Space, draw_anywhere, draw_near, make_space
@@ -51,6 +52,20 @@ def candidate_rows(model: KernelModel) -> np.ndarray:
 def max_root_actions(model: KernelModel) -> int:
     """Action nodes that the root may get; 0 where actions are a list."""
     return len(candidate_rows(model)) + ROOT_CAPACITY if model.space is not None and model.space.boxes.any() else 0
+
+
+def half_widths(space: ActionSpace, rows: np.ndarray) -> np.ndarray:
+    """[n] how large the cells of these actions [n, k] are, for people: by what part of its box every number of an action may change, all at
+    once, before another action with the same choices is nearer; inf where there is none."""
+    boxes = space.boxes
+    unit = (rows[:, boxes] - space.low[boxes]) / (space.high - space.low)[boxes]
+    gaps = np.abs(unit[:, None] - unit[None])
+    gaps = np.where(space.wraps[boxes], np.minimum(gaps, 1.0 - gaps), gaps)
+    squared = (gaps * gaps).mean(axis=2)
+    squared[(rows[:, None, ~boxes] != rows[None, :, ~boxes]).any(axis=2)] = np.inf
+    np.fill_diagonal(squared, np.inf)
+    result: np.ndarray = 0.5 * np.sqrt(squared.min(axis=1))
+    return result
 
 
 # --- inside kernels ---

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from airoas.modelling.kernel_model import KernelModel
+from airoas.planners.base import Decision
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
 from airoas.tables import TextTable, numbers
 
 TreeNode = tuple["_Indexed", int]
 """A node of one of the trees."""
+MOST_CHOICES = 20
+"""Actions that are shown of the root."""
 
 
 class HistoryTree:
@@ -33,11 +36,17 @@ class HistoryTree:
         lines = [f"{'':<44}{'visits':>10}{'value':>12}", *_rows(self.root, "root", 0, 2 * depth, width)]
         return "\n".join(lines)
 
-    def choices(self) -> TextTable:
-        """The actions at the root, the most visited first."""
-        tried = sorted(self.root.children, key=lambda action: -action.visits)
-        rows: list[tuple[str, ...]] = [(action.name, str(action.visits), f"{action.value:.4g}") for action in tried[:20]]
-        return TextTable("", ("action", "visits", "value"), rows, [f"and {len(tried) - 20} less visited"] if len(tried) > 20 else [])
+    def choices(self, decision: Decision | None = None) -> TextTable:
+        """The actions at the root, the most visited first; the one that `decision` took is marked."""
+        tried = sorted(self.root.children, key=lambda action: (-action.visits, -action.value))
+        marks = ["chosen" if decision is not None and action.action == decision.action else "" for action in tried]
+        table = TextTable("", ("action", "visits", "value", "mark"))
+        for i, (action, mark) in enumerate(zip(tried, marks, strict=True)):
+            if i < MOST_CHOICES or mark:
+                table.rows.append((action.name, str(action.visits), f"{action.value:.4g}", mark))
+        if len(tried) > len(table.rows):
+            table.notes.append(f"and {len(tried) - len(table.rows)} less visited")
+        return table.trimmed()
 
     def __str__(self) -> str:
         return self.show()
