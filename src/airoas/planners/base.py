@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from airoas.belief.particles import Particles, admit
+from airoas.belief.particles import Particles, _checked, admit
 from airoas.compiler.clock import read_clock
+from airoas.compiler.interrupt import listen
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.decorator import live_initial
@@ -91,6 +93,49 @@ class Planner(Protocol):
     """The interface that `simulate` needs."""
 
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision: ...
+
+
+class Start(NamedTuple):
+    """What every decision begins with."""
+
+    belief: Particles
+    states: np.ndarray
+    """[N, .]"""
+    weights: np.ndarray
+    """[N], 0 where the episode has ended."""
+    allowed: np.ndarray
+    """[A] which actions all live states allow."""
+    begun: float
+    """When the clock of the decision was started."""
+    preparation: float
+
+    def done(self, **notes: Any) -> Stats:
+        """Of an answer that took no search."""
+        return Stats("done", read_clock() - self.begun, preparation=self.preparation, notes=notes)
+
+
+class PreparedPlanner(ABC):
+    """A planner that has found and compiled beforehand what it decides by; how each of its decisions begins."""
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        """The action for a belief; any where the episode has ended. The clock starts once everything is found and compiled."""
+        listen()
+        begun = read_clock()
+        prepared, is_new = self.find(_checked(model))
+        preparation = read_clock() - begun if is_new else 0.0
+        begun += preparation
+        states, weights, allowed = live_particles(model, belief, rng)
+        if not weights.any():
+            return decide_terminal(model, allowed, rng, begun, preparation)
+        return self.decide(model, prepared, Start(belief, states, weights, allowed, begun, preparation), rng)
+
+    @abstractmethod
+    def find(self, model: KernelModel) -> tuple[Any, bool]:
+        """What it decides by, and whether that was not there before."""
+
+    @abstractmethod
+    def decide(self, model: KernelModel, prepared: Any, start: Start, rng: Rng) -> Decision:
+        """The answer where the episode goes on."""
 
 
 def check_options(planner: Any) -> None:

@@ -64,7 +64,11 @@ def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
 
 def make_root(model: KernelModel, belief: Particles, rng: Rng) -> Root:
     """What simulations start from."""
-    states, weights, allowed = live_particles(model, belief, rng)
+    return root_of(belief, *live_particles(model, belief, rng))
+
+
+def root_of(belief: Particles, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray) -> Root:
+    """The same, of `live_particles`."""
     cumulative, guide = np.empty(len(weights)), np.empty(len(weights), np.int32)
     total = float(_accumulate(weights, cumulative, guide))
     alive = 1.0 if weights.all() else total / float(np.cumsum(belief.weights)[-1])  # added up in the same order: 1 where none has ended
