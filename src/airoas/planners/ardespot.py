@@ -19,7 +19,7 @@ from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.bounded.expansion import are_equal
+from airoas.modelling.rows import are_equal
 from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
 from airoas.planners.bounded.search import CHUNK, Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner

@@ -14,6 +14,7 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.successors import has_more
 from airoas.rng import Rng
 
 _MOST_STATES = 10_000
@@ -96,13 +97,12 @@ def _enumerate(model: KernelModel, states: Any, weights: Any, actions: Any, obse
         if model.is_terminal(s):  # the episode would have ended there
             continue
         status = _ENDED
-        left = 1.0
-        k = 0
-        while left > 1e-12 and k < len(mass):
+        total, k = 0.0, 0
+        while has_more(total, k, len(mass)):
             s2, p = model.successor(s, a, k)
             if p > 0.0:
                 mass[model.index(s2)] += weights[i] * p
-            left -= p
+            total += p
             k += 1
     count = 0
     for i in range(len(mass)):

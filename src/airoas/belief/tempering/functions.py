@@ -15,6 +15,7 @@ from airoas.belief.tempering.noise_record import recorded
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.successors import has_more
 from airoas.rng import new_stream
 
 
@@ -140,8 +141,8 @@ def gibbs(
         parent = model.read_state(ancestors, i)
         before = model.read_state(states, i)
         chosen, likelihood = before, log_likelihoods[i]
-        peak, total, left, k = -math.inf, 0.0, 1.0, 0
-        while left > 1e-12 and k < model.n_states():
+        peak, total, probability, k = -math.inf, 0.0, 0.0, 0
+        while has_more(probability, k, model.n_states()):
             s, p = model.successor(parent, a, k)
             if p > 0.0 and not model.is_terminal(s):
                 value = model.obs_logpdf(o, s, a)
@@ -154,7 +155,7 @@ def gibbs(
                 total += weight
                 if weight > 0.0 and own.uniform() * total < weight:  # keeps each with its share of the total so far
                     chosen, likelihood = s, value
-            left -= p
+            probability += p
             k += 1
         evaluated += k
         if chosen != before:

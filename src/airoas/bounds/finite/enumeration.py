@@ -10,6 +10,8 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import are_equal
+from airoas.modelling.successors import has_more
 from airoas.rng import stream
 
 MOST_BYTES = 1 << 30
@@ -101,7 +103,7 @@ def _widest(model: KernelModel, size: int) -> tuple[int, float]:
                 continue
             total = 0.0
             k = 0
-            while total < 1.0 - 1e-12 and k < size:
+            while has_more(total, k, size):
                 _, p = model.successor(s, a, k)
                 total += p
                 k += 1
@@ -123,7 +125,7 @@ def _fill_transitions(model: KernelModel, successors: Any, probabilities: Any, l
                 continue
             total = 0.0
             k = 0
-            while total < 1.0 - 1e-12 and k < successors.shape[2]:
+            while has_more(total, k, successors.shape[2]):
                 s2, p = model.successor(s, a, k)
                 successors[i, a, k] = model.index(s2)
                 probabilities[i, a, k] = p
@@ -170,10 +172,7 @@ def _meet_observations(model: KernelModel, terminal: Any, seen: Any, row: Any, d
                 model.write_observation(row, 0, model.observe(s, a, rng))
                 known = False
                 for j in range(count):
-                    same = True
-                    for k in range(row.shape[1]):
-                        same = same and seen[j, k] == row[0, k]
-                    known = known or same
+                    known = known or are_equal(seen, j, row, 0)
                 if not known:
                     if count == len(seen):
                         return -1

@@ -12,12 +12,12 @@ import numpy as np
 
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.successors import has_more
 from airoas.planners.bounded.tree import Tree, set_root
 
 TOO_MANY = -1
 NEGLIGIBLE = 1e-5
 """Of the likeliest state's probability: states that are less likely are left out of a node."""
-_CERTAIN = 1.0 - 1e-12  # the sum of probabilities at which a state has no more successors
 
 
 def can_enumerate(model: KernelModel) -> bool:
@@ -69,7 +69,7 @@ def _enumerate(
         s = model.read_state(states, i)
         rewards[i] = model.reward(s, a)
         total, k = 0.0, 0
-        while total < _CERTAIN and k < model.n_states():
+        while has_more(total, k, model.n_states()):
             s2, p = model.successor(s, a, k)
             total += p
             k += 1

@@ -14,6 +14,7 @@ import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import are_equal
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lookup import Lookup, clear_lookup, enter, lookup_bytes, lookup_layout, make_lookup
 
@@ -189,7 +190,7 @@ def find_child(tree: VisitTree, action: int) -> int:
     set_key(tree, action)
     i, node, lookup = tree.n_histories, tree.action_nodes[action], tree.lookup
     last = node.last_child
-    if last >= 0 and _same_observation(tree, last, i):
+    if last >= 0 and are_equal(tree.observations, last, tree.observations, i):
         return int(last)
     hashed = _hash(tree, i)
     tree.hashed = hashed
@@ -226,14 +227,7 @@ def _hash(tree: VisitTree, i: int) -> int:
 
 
 def _same_key(tree: VisitTree, i: int, j: int) -> bool:
-    return tree.histories[i].parent == tree.histories[j].parent and _same_observation(tree, i, j)
-
-
-def _same_observation(tree: VisitTree, i: int, j: int) -> bool:
-    for k in range(tree.observations.shape[1]):  # noqa: SIM110
-        if tree.observations[i, k] != tree.observations[j, k]:
-            return False
-    return True
+    return tree.histories[i].parent == tree.histories[j].parent and are_equal(tree.observations, i, tree.observations, j)
 
 
 # --- inside kernels: selecting and backing up ---

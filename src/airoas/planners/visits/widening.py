@@ -9,6 +9,7 @@ from typing import Any
 from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import are_equal
 from airoas.planners.spaces import MOST_DRAWS, Space, distance, draw_near
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
@@ -105,7 +106,7 @@ def is_narrow(count: int, k: float, visits: int, alpha: float) -> bool:
 def add_unless_known(tree: VisitTree, history: int, check: bool) -> None:
     """Add the action that stands in the next row; if `check`, only where the history does not have it."""
     action = tree.histories[history].newest if check else NONE
-    while action >= 0 and not _same_action(tree, action, tree.n_action_nodes):
+    while action >= 0 and not are_equal(tree.actions, action, tree.actions, tree.n_action_nodes):
         action = tree.action_nodes[action].older
     if action == NONE:
         add_action_node(tree, history)
@@ -129,13 +130,6 @@ def split_best_cell(tree: VisitTree, space: Space, history: int, width: float, r
             break
     for k in range(space.row.shape[1]):
         tree.actions[tree.n_action_nodes, k] = space.row[0, k]
-
-
-def _same_action(tree: VisitTree, i: int, j: int) -> bool:
-    for k in range(tree.actions.shape[1]):  # noqa: SIM110
-        if tree.actions[i, k] != tree.actions[j, k]:
-            return False
-    return True
 
 
 def follow(tree: VisitTree, widening: Widening, action: int, check: bool, depth: int) -> tuple[int, bool]:
