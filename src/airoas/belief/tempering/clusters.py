@@ -1,4 +1,4 @@
-"""Neighbourhoods of a belief, each with a mean and a covariance of its own: those of all particles together are wider than any heap.
+"""Neighbourhoods of a belief, each with a mean and a covariance of its own: those of all particles together are wider than any of them.
 
 Cells of a k-d tree (Bentley, 1975), cut where that leaves the least variance within the halves (Fisher, 1958).
 """
@@ -16,7 +16,7 @@ _MOST = 64
 """Clusters."""
 _BINS = 32
 _LEFT = 0.3
-"""Of the variance along an axis, what two halves may have left within them: two heaps leave next to nothing, a uniform distribution 0.25,
+"""Of the variance along an axis, what two halves may have left within them: two clusters leave next to nothing, a uniform distribution 0.25,
 a normal one, which is best left whole, 0.36."""
 _LEAST = 10.0
 """Effective particles in a cluster, for each axis and once more."""
