@@ -17,6 +17,7 @@ from airoas.modelling.decorator import live_initial
 from airoas.modelling.gate import check_discount, check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Rows, Weights
 from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
@@ -99,11 +100,11 @@ class Start(NamedTuple):
     """What every decision begins with."""
 
     belief: Particles
-    states: np.ndarray
+    states: Rows
     """[N, .]"""
-    weights: np.ndarray
+    weights: Weights
     """[N], 0 where the episode has ended."""
-    allowed: np.ndarray
+    allowed: Mask
     """[A] which actions all live states allow."""
     begun: float
     """When the clock of the decision was started."""
@@ -153,7 +154,7 @@ def check_options(planner: Any) -> None:
         raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 1_000_000_000.")
 
 
-def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[Rows, Weights, Mask]:
     """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow.
     What is no belief over the model's states, or no stream, is refused here."""
     admit(model, belief)
@@ -179,7 +180,7 @@ def refuse_reward(model: KernelModel, state: Any, action: Any, reward: float) ->
     return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
-def decide_terminal(model: KernelModel, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
+def decide_terminal(model: KernelModel, allowed: Mask, rng: Rng, begun: float, preparation: float) -> Decision:
     """The answer where the episode has ended in every particle: any action."""
     if model.n_actions:
         actions = np.flatnonzero(allowed)

@@ -15,6 +15,7 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Matrix, Reals, Rows, Weights
 from airoas.planners.base import Decision, PreparedPlanner, Start
 from airoas.rng import Rng
 
@@ -64,7 +65,7 @@ _KEPT = 8  # models
 
 
 @kernel
-def _sum_values(model: KernelModel, values: Any, states: Any, weights: Any, sums: Any) -> None:
+def _sum_values(model: KernelModel, values: Matrix, states: Rows, weights: Weights, sums: Reals) -> None:
     """The value of each plan at a belief: weighted sums over its live states."""
     for i in range(len(states)):
         if weights[i] > 0.0:

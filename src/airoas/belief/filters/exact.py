@@ -14,6 +14,7 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows, Weights
 from airoas.modelling.successors import has_more
 from airoas.rng import Rng
 
@@ -84,7 +85,9 @@ def _by_enumeration(model: KernelModel, belief: Particles, action: Any, observat
 
 
 @kernel
-def _enumerate(model: KernelModel, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> tuple[int, int]:
+def _enumerate(
+    model: KernelModel, states: Rows, weights: Weights, actions: Rows, observations: Rows, mass: Weights, arrived: Rows
+) -> tuple[int, int]:
     """Push each state's weight to its successors, weigh them by the likelihood, pack the survivors; how many there are, and whether
     the episode goes on."""
     a = model.read_action(actions, 0)

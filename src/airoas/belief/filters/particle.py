@@ -131,7 +131,7 @@ class AdaptiveFilter(AnnealedFilter):
         wanted = max(_level(spread / _SURE, self.particles), len(before) // 2)
         return Updated(plain.belief.draw(wanted, rng), plain.log_evidence)
 
-    def _annealed(self, model: Any, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
+    def _annealed(self, model: KernelModel, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
         return AnnealedFilter.update(self, model, few, action, observation, rng)
 
     def _options(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _level(times: float, particles: int) -> int:
     return max(level, particles)
 
 
-def _spread(model: Any, belief: Particles) -> float:
+def _spread(model: KernelModel, belief: Particles) -> float:
     """The standard deviation of a belief over that of the initial one, the mean of those components of which the start is not known."""
     if "_initial_spread" not in model.__dict__:
         model.__dict__["_initial_spread"] = Particles.sample(model, _SAMPLE, stream(0, "spread")).std()
@@ -167,7 +167,7 @@ class _Clock:
         """Seconds."""
         return None if self._end is None else max(1e-6, self._end - read_clock())
 
-    def afford(self, model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
+    def afford(self, model: KernelModel, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
         """As much of the belief as half of the time allows, by what a few particles take."""
         left = self.left()
         if left is None:
