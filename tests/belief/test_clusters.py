@@ -20,12 +20,12 @@ def clusters_of(rows, weights=None):
 
 
 @pytest.mark.parametrize("centres", [[(0, 0), (50, 0)], [(0, 0), (20, 0), (40, 0)], [(0, 0), (0, 30), (30, 0), (30, 30), (60, 10)]])
-def test_heaps_are_told_apart(centres):
+def test_clusters_are_told_apart(centres):
     numbers = np.random.default_rng(0)
-    heap = numbers.integers(len(centres), size=200 * len(centres))
-    labels = clusters_of(np.array(centres, float)[heap] + numbers.normal(size=(len(heap), 2)))
+    centre = numbers.integers(len(centres), size=200 * len(centres))
+    labels = clusters_of(np.array(centres, float)[centre] + numbers.normal(size=(len(centre), 2)))
     for label in range(labels.max() + 1):
-        assert len(set(heap[labels == label])) == 1  # no cluster has particles of two
+        assert len(set(centre[labels == label])) == 1  # no cluster has particles of two
     assert labels.max() + 1 == len(centres)
 
 
@@ -60,30 +60,30 @@ def test_particles_without_weight_are_in_no_cluster_of_their_own():
     assert clusters_of(rows, weights).max() == 0
 
 
-def two_heaps(n, seed):
+def two_clusters(n, seed):
     """Half at -10, half at 10, each with a standard deviation of 0.1."""
     x = np.repeat([-10.0, 10.0], n // 2) + 0.1 * np.random.default_rng(seed).normal(size=n)
     return Particles(np.column_stack([x, np.zeros(n)]))
 
 
 def errors(runs=20, n=600):
-    """Of mean and spread, over the posterior's: the prior's heap N(10, 0.1) times a reading of 10.2 with noise 0.05."""
+    """Of mean and spread, over the posterior's: the prior's cluster N(10, 0.1) times a reading of 10.2 with noise 0.05."""
     precision = 1.0 / 0.1**2 + 1.0 / 0.05**2
     mean, sd = (10.0 / 0.1**2 + 10.2 / 0.05**2) / precision, precision**-0.5
     model = Line(sd=0.05, spread=1e-6)
-    beliefs = [anneal(model, two_heaps(n, k), 0, Seen(10.2, PLAIN), airoas.stream(k), move="ancestors").belief for k in range(runs)]
+    beliefs = [anneal(model, two_clusters(n, k), 0, Seen(10.2, PLAIN), airoas.stream(k), move="ancestors").belief for k in range(runs)]
     return np.mean([b.mean()[0] - mean for b in beliefs]) / sd, np.mean([b.std()[0] for b in beliefs]) / sd
 
 
-def test_smoothing_keeps_to_the_heap():
+def test_smoothing_keeps_to_the_cluster():
     """The standard error of the mean over 20 runs is below 0.04 posterior deviations."""
     off, ratio = errors()
     assert abs(off) < 0.15
     assert abs(ratio - 1.0) < 0.1
 
 
-def test_one_kernel_for_two_heaps_would_forget_the_heap(monkeypatch):
-    """What the clusters are for: as wide a kernel as both heaps leaves the reading alone, 0.9 posterior deviations off."""
+def test_one_kernel_for_two_clusters_would_forget_the_cluster(monkeypatch):
+    """What the clusters are for: as wide a kernel as both of them leaves the reading alone, 0.9 posterior deviations off."""
     with airoas.running("interpreted"):
         monkeypatch.setitem(specialise(find_cut, "interpreted").__globals__, "_LEFT", 0.0)
         assert errors(3, 200)[0] > 0.6

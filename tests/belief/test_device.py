@@ -117,8 +117,8 @@ def test_every_move_finds_the_conjugate_posterior(gpu, move):
     assert result.log_evidence == pytest.approx(truth.log_evidence, abs=0.2 * slack)
 
 
-def test_a_belief_in_two_heaps_is_smoothed_as_one(gpu):
-    """Whose kernel is so wide that the reading alone says where in the heap one is; the CPU knows better, see test_clusters."""
+def test_a_belief_in_two_clusters_is_smoothed_as_one(gpu):
+    """Whose kernel is so wide that the reading alone says where in the cluster one is; the CPU knows better, see test_clusters."""
     x = np.repeat([-10.0, 10.0], 2000) + 0.1 * np.random.default_rng(0).normal(size=4000)
     belief, model = Particles(np.column_stack([x, np.zeros(4000)])), Line(sd=0.05, spread=1e-6)
     result = anneal(model, belief, 0, Seen(10.2, PLAIN), airoas.stream(0), move="ancestors", device="cuda")

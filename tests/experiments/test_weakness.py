@@ -52,7 +52,7 @@ def test_no_better_than_random_actions() -> None:
 
 
 def test_check_plays(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("airoas.cli.check.EPISODES", 4)
+    monkeypatch.setattr("airoas.experiments.run.preview.EPISODES", 4)
     assert main(["check", "tiger", "--plan"]) == 0
     printed = capsys.readouterr().out
     assert "in 4 episodes" in printed and printed.index("airoas: ") < printed.index("random: ")

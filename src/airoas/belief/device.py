@@ -20,6 +20,7 @@ from airoas.modelling import batch
 from airoas.modelling.gate import check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.options import whole
 from airoas.rng import Rng, stream
 
@@ -107,7 +108,7 @@ class WaitingOnDevice(Waiting):
     def belief(self, system: Any) -> Particles:
         return DeviceParticles(self._device, system.states.copy(), system.log_weights.copy(), self._model)
 
-    def draws(self, belief: Particles, actions: np.ndarray) -> int:
+    def draws(self, belief: Particles, actions: Rows) -> int:
         few = belief.draw(_LOOKED_AT, stream(0, "draws")) if len(belief) > _LOOKED_AT else belief
         return super().draws(few, actions)
 
@@ -117,7 +118,7 @@ _LOOKED_AT = 256
 
 
 @kernel
-def _fill(states: Any, logs: Any, value: float) -> int:
+def _fill(states: Rows, logs: Reals, value: float) -> int:
     """How many states are not finite; every log weight becomes `value`."""
     count = 0
     for i in lanes(len(states)):
@@ -128,13 +129,13 @@ def _fill(states: Any, logs: Any, value: float) -> int:
 
 
 @kernel
-def _weigh(log_weights: Any, weights: Any) -> None:
+def _weigh(log_weights: Reals, weights: Weights) -> None:
     for i in lanes(len(weights)):
         weights[i] = exp(log_weights[i])
 
 
 @kernel
-def _gather(source: Any, chosen: Any, states: Any, logs: Any, value: float) -> None:
+def _gather(source: Rows, chosen: Indices, states: Rows, logs: Reals, value: float) -> None:
     for j in lanes(len(chosen)):
         for k in range(states.shape[1]):
             states[j, k] = source[chosen[j], k]

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from airoas.belief.resampling import indices
 from airoas.errors import BeliefError, ModelError, OptionError, StoredDataError
@@ -15,6 +16,7 @@ from airoas.modelling.decorator import Model
 from airoas.modelling.gate import as_numbers, check_states, check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Reals, Rows, Weights
 from airoas.options import whole
 from airoas.rng import Rng
 
@@ -26,12 +28,12 @@ class Particles:
 
     __slots__ = ("_model", "log_weights", "states")
 
-    states: np.ndarray
+    states: Rows
     """[N, size], read-only."""
-    log_weights: np.ndarray
+    log_weights: Reals
     """[N], normalised, read-only; -inf for weight zero."""
 
-    def __init__(self, states: Any, weights: Any = None, *, log_weights: Any = None) -> None:
+    def __init__(self, states: ArrayLike, weights: ArrayLike | None = None, *, log_weights: ArrayLike | None = None) -> None:
         rows = as_numbers(states, "states")
         if rows.ndim != 2 or rows.size == 0:
             raise OptionError(f"states of shape {rows.shape} are no particles", "give an array [N, size] with N >= 1.")
@@ -53,13 +55,13 @@ class Particles:
         logs -= np.log(np.exp(logs).sum())
         self._set(rows, logs)
 
-    def _set(self, states: np.ndarray, log_weights: np.ndarray, model: KernelModel | None = None) -> None:
+    def _set(self, states: Rows, log_weights: Reals, model: KernelModel | None = None) -> None:
         states.flags.writeable = log_weights.flags.writeable = False
         self.states, self.log_weights = states, log_weights
         self._model = model  # whose states they are known to be
 
     @classmethod
-    def _own(cls, states: np.ndarray, log_weights: np.ndarray, model: KernelModel | None) -> Particles:
+    def _own(cls, states: Rows, log_weights: Reals, model: KernelModel | None) -> Particles:
         """Of arrays that nobody else holds and that are known to be right; states of that model, or of one that is not known."""
         particles = cls.__new__(cls)
         particles._set(states, log_weights, model)
@@ -90,9 +92,9 @@ class Particles:
         return cls(*model.exact_initial())
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Weights:
         """[N], sum 1."""
-        weights: np.ndarray = np.exp(self.log_weights)
+        weights: Weights = np.exp(self.log_weights)
         return weights
 
     @property
@@ -105,15 +107,15 @@ class Particles:
         """N / ESS, 1 at best (In_eff in the paper)."""
         return len(self) / self.ess
 
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Reals:
         """[size]"""
-        mean: np.ndarray = self.weights @ self.states
+        mean: Reals = self.weights @ self.states
         return mean
 
-    def std(self) -> np.ndarray:
+    def std(self) -> Reals:
         """[size], of the weighted particles."""
         centred = self.states - self.mean()
-        spread: np.ndarray = np.sqrt(self.weights @ (centred * centred))
+        spread: Reals = np.sqrt(self.weights @ (centred * centred))
         return spread
 
     def particles(self, n: int, rng: Rng) -> Particles:
@@ -170,11 +172,11 @@ def admit(model: Any, belief: Any) -> Particles:
     return belief
 
 
-def _restored(states: np.ndarray, log_weights: np.ndarray) -> Particles:
+def _restored(states: Rows, log_weights: Reals) -> Particles:
     return Particles._own(states, log_weights, None)
 
 
-def _few(values: np.ndarray) -> str:
+def _few(values: Reals) -> str:
     with np.printoptions(threshold=6, edgeitems=2, precision=3):
         return str(values)
 

@@ -16,6 +16,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Rows
 from airoas.rng import Rng, stream
 
 _STEPS = 50
@@ -65,7 +66,7 @@ def doubtful(model: KernelModel, belief: Particles, since: Sequence[tuple[Any, A
     return after.draw(n, rng)
 
 
-def _weighed(model: KernelModel, states: np.ndarray, alive: np.ndarray, action: Any, observation: Any) -> Particles | None:
+def _weighed(model: KernelModel, states: Rows, alive: Mask, action: Any, observation: Any) -> Particles | None:
     """States by how well they explain what is seen on arriving there; None where none does."""
     logs = np.empty((1, len(states)))
     batch(model).log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)

@@ -3,19 +3,18 @@ kernels too."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
+from airoas.modelling.rows import Indices, Weights
 from airoas.rng import Rng
 
 SYSTEMATIC, STRATIFIED = 0, 1
 METHODS = {"systematic": SYSTEMATIC, "stratified": STRATIFIED}
 
 
-def choose(weights: Any, method: int, rng: Rng, chosen: Any) -> None:
+def choose(weights: Weights, method: int, rng: Rng, chosen: Indices) -> None:
     """Fill `chosen` [M] with indices into `weights` [N] (any positive total), in rising order.
 
     One point falls into each of M equal slices of the total: at the same random place of every slice (systematic) or at
@@ -45,7 +44,7 @@ def choose(weights: Any, method: int, rng: Rng, chosen: Any) -> None:
 choose_particles = kernel(choose)
 
 
-def indices(weights: np.ndarray, n: int, rng: Rng, method: str = "systematic") -> np.ndarray:
+def indices(weights: Weights, n: int, rng: Rng, method: str = "systematic") -> np.ndarray:
     """n indices [n] into `weights` [N], drawn by the named method."""
     if method not in METHODS:
         raise OptionError(f"there is no resampling method {method!r}", f"use {' or '.join(METHODS)}.")

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.filters.interface import as_particles
-from airoas.compiler.kernels import Record, current_mode, kernel
+from airoas.compiler.kernels import Bound, Record, current_mode, kernel
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
 from airoas.rng import Rng, new_stream
 
 RANKS = 32
@@ -54,41 +55,41 @@ class Surprise:
 class Prediction(Record):
     """Observations drawn from a predicted belief, and particles to judge them by."""
 
-    inspect: Any
-    step: Any
-    observe: Any
-    log_likelihoods: Any
-    points: Any
+    inspect: Bound
+    step: Bound
+    observe: Bound
+    log_likelihoods: Bound
+    points: Reals
     """[R - 1] in rising order, of the weight from 0 to 1: where to draw from."""
-    drawn: Any
+    drawn: Rows
     """[R - 1, .]"""
-    goes_on: Any
+    goes_on: Mask
     """[R - 1]"""
-    which: Any
+    which: Indices
     """[R - 1] where observations come from."""
-    judges: Any
+    judges: Rows
     """[M, .]"""
-    weights: Any
+    weights: Weights
     """[M]"""
-    started: Any
+    started: Mask
     """[M] whether the episode had not ended before the action."""
-    arrived: Any
+    arrived: Mask
     """[M] nor after it."""
-    numbers: Any
+    numbers: Indices
     """0, 1, .., [R - 1] and then [M]."""
-    judge_numbers: Any
-    rewards: Any
-    seen: Any
+    judge_numbers: Indices
+    rewards: Reals
+    seen: Rows
     """[R, .] the observations drawn, and the one to be ranked."""
-    logs: Any
+    logs: Matrix
     """[R, M]"""
-    likely: Any
+    likely: Reals
     """[R] log p(o | b) of each; where the episode ends, the log of how likely that is."""
-    observation: Any
+    observation: Rows
     """[1, .]"""
-    actions: Any
+    actions: Rows
     """[1, .]"""
-    no_actions: Any
+    no_actions: Mask
     """[0]"""
 
 
@@ -143,7 +144,7 @@ def _make(model: KernelModel, judges: int) -> Prediction:
 
 
 @kernel
-def _rank(work: Prediction, states: Any, log_weights: Any, weights: Any, seed: int) -> int:
+def _rank(work: Prediction, states: Rows, log_weights: Reals, weights: Weights, seed: int) -> int:
     own = new_stream()
     own.reseed(seed, 2, 0)
     for i in range(len(states)):  # apart from the sums, so that it becomes vector code
@@ -171,7 +172,7 @@ def _rank(work: Prediction, states: Any, log_weights: Any, weights: Any, seed: i
 
 
 @noinline
-def _draw(work: Prediction, states: Any, weights: Any, own: Any) -> None:
+def _draw(work: Prediction, states: Rows, weights: Weights, own: Rng) -> None:
     """Independent draws from the belief: points in order, so that one pass over the weights finds them."""
     points = work.points
     for k in range(len(points)):
@@ -198,7 +199,7 @@ def _draw(work: Prediction, states: Any, weights: Any, own: Any) -> None:
 
 
 @noinline
-def _appoint(work: Prediction, states: Any, weights: Any, own: Any) -> None:
+def _appoint(work: Prediction, states: Rows, weights: Weights, own: Rng) -> None:
     """Judges: particles at even distances, with their weights."""
     stride = len(states) // len(work.judges)
     first = own.integer(stride)
@@ -211,7 +212,7 @@ def _appoint(work: Prediction, states: Any, weights: Any, own: Any) -> None:
 
 
 @noinline
-def _locate(work: Prediction, own: Any) -> int:
+def _locate(work: Prediction, own: Rng) -> int:
     """The rank of the last observation by the judges; a random one of those that it shares with others as likely."""
     last = len(work.drawn)
     ended = 0.0

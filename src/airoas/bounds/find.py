@@ -92,7 +92,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     return _cached[key]
 
 
-def find_plans(model: Any, progress: Callable[[str], None] | None = None) -> dict[str, np.ndarray]:
+def find_plans(model: KernelModel, progress: Callable[[str], None] | None = None) -> dict[str, np.ndarray]:
     """What `airoas.bounds.finite.point_based.solve` finds for the model, from disk where it was found before."""
     return _Finder(model, progress or (lambda doing: None)).plans
 
@@ -123,7 +123,7 @@ def _side(side: Any, known: dict[str, str], which: str) -> Any:
 class _Finder:
     """Makes the two sides; what both need is made once."""
 
-    def __init__(self, model: Any, progress: Callable[[str], None]) -> None:
+    def __init__(self, model: KernelModel, progress: Callable[[str], None]) -> None:
         self.model, self.progress = model, progress
 
     def lower(self, side: Any) -> Side:

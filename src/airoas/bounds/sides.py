@@ -18,6 +18,7 @@ from airoas.errors import OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.gate import as_numbers, check_states
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Matrix, Rows
 
 ILLEGAL = -1e30
 """Q of an action that is not legal: far below every value, yet finite, so that a particle of weight 0 adds 0 and not nan."""
@@ -67,7 +68,7 @@ class Bounds:
         check_states(model, rows)
         return self._values(model, rows)
 
-    def _values(self, model: KernelModel, rows: np.ndarray) -> np.ndarray:
+    def _values(self, model: KernelModel, rows: Rows) -> np.ndarray:
         alive, numbers = np.ones(len(rows), np.bool_), np.zeros((len(rows), self.width))
         batch(model).inspect(rows, alive, np.zeros(0, np.bool_))
         self.evaluate(rows, alive, numbers, 0)
@@ -92,14 +93,14 @@ def bind(function: Kernel, owner: Any) -> Bound:
 class Joined(Record):
     """A lower and an upper bound."""
 
-    lower: Any
-    upper: Any
+    lower: Bound
+    upper: Bound
     width: int
     """How many numbers the lower one writes."""
 
 
 @kernel
-def _one_after_the_other(both: Joined, states: Any, alive: Any, out: Any, at: int) -> None:
+def _one_after_the_other(both: Joined, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     both.lower(states, alive, out, at)
     both.upper(states, alive, out, at + both.width)
 
@@ -125,7 +126,7 @@ class Number(Record):
 
 
 @kernel
-def _number(data: Number, states: Any, alive: Any, out: Any, at: int) -> None:
+def _number(data: Number, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         out[i, at] = data.value
 
@@ -137,12 +138,12 @@ def number(value: float) -> Bound:
 
 class ValueTable(Record):
     model: KernelModel
-    values: Any
+    values: Matrix
     """[S, width] a row for each state of a finite model."""
 
 
 @kernel
-def _table_row(table: ValueTable, states: Any, alive: Any, out: Any, at: int) -> None:
+def _table_row(table: ValueTable, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     model = table.model
     for i in range(len(states)):
         if alive[i]:
@@ -159,19 +160,19 @@ def table(model: KernelModel, values: np.ndarray) -> Bound:
 class Raised(Record):
     """An estimate, and how much is added to it."""
 
-    evaluate: Any
+    evaluate: Bound
     offset: float
 
 
 @kernel
-def heuristic(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
+def heuristic(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.heuristic(model.read_state(states, i))
 
 
 @kernel
-def _add(guess: Raised, states: Any, alive: Any, out: Any, at: int) -> None:
+def _add(guess: Raised, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     guess.evaluate(states, alive, out, at)
     for i in range(len(states)):
         if alive[i]:
@@ -184,28 +185,28 @@ def raised(estimate: Bound, offset: float) -> Bound:
 
 
 @kernel
-def value_bounds_lower(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
+def value_bounds_lower(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[0]
 
 
 @kernel
-def value_bounds_upper(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
+def value_bounds_upper(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[1]
 
 
 @kernel
-def plan_values(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
+def plan_values(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             model.plan_values(model.read_state(states, i), out[i], at)
 
 
 @kernel
-def action_bounds(model: KernelModel, states: Any, alive: Any, out: Any, at: int) -> None:
+def action_bounds(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             s = model.read_state(states, i)

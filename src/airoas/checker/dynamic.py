@@ -18,6 +18,7 @@ from airoas.modelling.decorator import live_initial
 from airoas.modelling.interface import CLOSED_LOOP, HOOKS
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.successors import has_more
 from airoas.rng import stream
 
 _STEPS = 300
@@ -218,11 +219,9 @@ def _exact_initial(model: KernelModel) -> tuple[np.ndarray, np.ndarray]:
 def _successors(call: CheckedCalls, s: Any, a: int, n: int) -> list[tuple[Any, float]]:
     successors: list[tuple[Any, float]] = []
     total = 0.0
-    for k in range(n):
-        successors.append(call("successor", s, a, k))
+    while has_more(total, len(successors), n):
+        successors.append(call("successor", s, a, len(successors)))
         total += successors[-1][1]
-        if total >= 1.0 - 1e-12:
-            break
     return successors
 
 

@@ -11,9 +11,6 @@ from airoas.cli.arguments import add_param, read_domain
 from airoas.cli.progress import status_line, watching
 from airoas.errors import ModelError
 
-EPISODES = 20
-"""Of each planner that plays in `--plan`."""
-
 
 def add(commands: Any) -> None:
     check = commands.add_parser("check", help="look a model of yours over", description="Say what is wrong with a model.")
@@ -49,18 +46,12 @@ def _check(options: argparse.Namespace) -> int:
 
 def _play(domain: str) -> None:
     """Print what AIROAS and random actions earn, and what speaks against the former."""
-    from airoas.experiments.analysis.summary import summarise
-    from airoas.experiments.analysis.weakness import no_better, weaknesses
-    from airoas.experiments.run.bench import in_memory
-    from airoas.experiments.run.pool import Inline
-    from airoas.experiments.spec.building import build
+    from airoas.experiments.run.preview import preview, preview_spec
 
-    planners = {"airoas": {"seconds": 0.1, "learn_seconds": 10.0}, "random": {}}
-    spec = build({"title": f"check {domain}", "episodes": EPISODES, "domains": [domain], "planners": planners}, folder=Path.cwd())
+    spec = preview_spec(domain, Path.cwd())
     with watching(spec) as watch:
-        rows = in_memory(spec, Inline, watch)
-    ours, random = (summarise(domain, name, [row for row in rows.values() if row["planner"] == name]) for name in planners)
-    for one in (ours, random):
+        played = preview(spec, watch)
+    for one in (played.airoas, played.random):
         print(f"{one.planner}: {one.mean:.3g} ± {one.sem:.2g} in {one.episodes} episodes")
-    for sentence in (*weaknesses(ours), *no_better(ours, random)):
+    for sentence in played.remarks:
         print(sentence)

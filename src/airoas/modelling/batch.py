@@ -16,6 +16,7 @@ import numpy as np
 from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
 from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import new_stream
 
 MOST_REWARD = 1e20
@@ -23,7 +24,7 @@ MOST_REWARD = 1e20
 
 
 @kernel
-def initial(model: KernelModel, states: Any, alive: Any, seed: int) -> None:
+def initial(model: KernelModel, states: Rows, alive: Mask, seed: int) -> None:
     """Draws from the initial belief."""
     own = new_stream()
     for i in lanes(len(states)):
@@ -34,7 +35,7 @@ def initial(model: KernelModel, states: Any, alive: Any, seed: int) -> None:
 
 
 @kernel
-def inspect(model: KernelModel, states: Any, alive: Any, allowed: Any) -> int:
+def inspect(model: KernelModel, states: Rows, alive: Mask, allowed: Mask) -> int:
     """How many of the rows that are alive are not terminal; the others are alive no more. `allowed[a]` goes where one forbids a."""
     count = 0
     for i in lanes(len(states)):
@@ -52,7 +53,7 @@ def inspect(model: KernelModel, states: Any, alive: Any, allowed: Any) -> int:
 
 @kernel
 def step(
-    model: KernelModel, states: Any, alive: Any, actions: Any, seed: int, numbers: Any, after: Any, rewards: Any, arrived: Any
+    model: KernelModel, states: Rows, alive: Mask, actions: Rows, seed: int, numbers: Indices, after: Rows, rewards: Reals, arrived: Mask
 ) -> None:
     """One step of every row that is alive; `arrived` says which are alive after it. It may be `alive` itself, and `after` `states`."""
     own = new_stream()
@@ -68,7 +69,7 @@ def step(
 
 
 @kernel
-def observe(model: KernelModel, states: Any, which: Any, actions: Any, seed: int, numbers: Any, observations: Any) -> None:
+def observe(model: KernelModel, states: Rows, which: Indices, actions: Rows, seed: int, numbers: Indices, observations: Rows) -> None:
     """Observation j is one in the row which[j]."""
     own = new_stream()
     many = len(actions) > 1
@@ -80,7 +81,7 @@ def observe(model: KernelModel, states: Any, which: Any, actions: Any, seed: int
 
 
 @kernel
-def log_likelihoods(model: KernelModel, states: Any, alive: Any, observations: Any, actions: Any, out: Any) -> None:
+def log_likelihoods(model: KernelModel, states: Rows, alive: Mask, observations: Rows, actions: Rows, out: Matrix) -> None:
     """out[g, i] = log p(o_g | s_i, a); -inf where row i is not alive.
 
     Particles in the outer loop: what depends on the state alone is then computed once.
@@ -98,7 +99,7 @@ def log_likelihoods(model: KernelModel, states: Any, alive: Any, observations: A
 
 
 @kernel
-def weigh(model: KernelModel, states: Any, alive: Any, observations: Any, of: Any, actions: Any, out: Any) -> None:
+def weigh(model: KernelModel, states: Rows, alive: Mask, observations: Rows, of: Indices, actions: Rows, out: Reals) -> None:
     """out[i] = log p(o | s_i, a_i) of row of[i] of the observations; -inf where row i is not alive."""
     many = len(actions) > 1
     for i in lanes(len(states)):
@@ -109,7 +110,7 @@ def weigh(model: KernelModel, states: Any, alive: Any, observations: Any, of: An
 
 
 @kernel
-def permits(model: KernelModel, states: Any, alive: Any, actions: Any, out: Any) -> None:
+def permits(model: KernelModel, states: Rows, alive: Mask, actions: Rows, out: Mask) -> None:
     """Which of the live rows allow their action."""
     many = len(actions) > 1
     for i in lanes(len(states)):
@@ -117,7 +118,7 @@ def permits(model: KernelModel, states: Any, alive: Any, actions: Any, out: Any)
 
 
 @kernel
-def default_actions(model: KernelModel, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
+def default_actions(model: KernelModel, states: Rows, alive: Mask, seed: int, numbers: Indices, actions: Rows) -> None:
     """An action of the default policy for every live row."""
     own = new_stream()
     for i in lanes(len(states)):
@@ -133,13 +134,13 @@ class _Free(Record):
 
 
 @kernel
-def _permits_all(free: _Free, states: Any, alive: Any, actions: Any, out: Any) -> None:
+def _permits_all(free: _Free, states: Rows, alive: Mask, actions: Rows, out: Mask) -> None:
     for i in lanes(len(states)):
         out[i] = alive[i]
 
 
 @kernel
-def _uniform_actions(free: _Free, states: Any, alive: Any, seed: int, numbers: Any, actions: Any) -> None:
+def _uniform_actions(free: _Free, states: Rows, alive: Mask, seed: int, numbers: Indices, actions: Rows) -> None:
     own = new_stream()
     for i in lanes(len(states)):
         if alive[i]:
@@ -150,9 +151,9 @@ def _uniform_actions(free: _Free, states: Any, alive: Any, seed: int, numbers: A
 class Simulator(Record):
     """A model to shared kernels that simulate it: many states at a time, each with an action of its own."""
 
-    step: Any
-    permits: Any
-    default_actions: Any
+    step: Bound
+    permits: Bound
+    default_actions: Bound
     is_restricted: bool
     """Whether some action is forbidden somewhere."""
     n_actions: int

@@ -12,7 +12,9 @@ from airoas.errors import OptionError
 from airoas.modelling.decorator import model as make_model
 from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import written_in
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.macros import own_macros
+from airoas.modelling.rows import Rows
 from airoas.modelling.spread import spread_actions
 
 ACTIONS = 24
@@ -21,7 +23,7 @@ _DROPPED = ("action_space", "sample_action", "rollout_action", "legal", "macros"
 _kinds: dict[type, type] = {}
 
 
-def action_rows(model: Any) -> np.ndarray:
+def action_rows(model: KernelModel) -> Rows:
     """[A, k] every action of a list; or some all over a space, and those that the model's macro-actions begin with."""
     if model.n_actions:
         return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
@@ -32,7 +34,7 @@ def action_rows(model: Any) -> np.ndarray:
     return rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
 
 
-def discretised(model: Any, rows: np.ndarray | None = None) -> Any:
+def discretised(model: Any, rows: Rows | None = None) -> KernelModel:
     """The same problem, in the same states, where only these actions [A, k] may be chosen; by default some all over its space."""
     if model.n_actions:
         raise OptionError(f"{type(model).__name__} has a list of actions", "use it as it is.")
@@ -40,7 +42,7 @@ def discretised(model: Any, rows: np.ndarray | None = None) -> Any:
     kind = type(model)
     if kind not in _kinds:
         _kinds[kind] = _discretised_class(model)
-    return cast(Any, _kinds[kind])(*model, np.ascontiguousarray(rows, np.float64))
+    return cast(KernelModel, cast(Any, _kinds[kind])(*model, np.ascontiguousarray(rows, np.float64)))
 
 
 def _discretised_class(model: Any) -> type:

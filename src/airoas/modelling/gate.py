@@ -19,6 +19,7 @@ from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape, is_number
+from airoas.modelling.rows import Matrix, Rows
 from airoas.rng import Rng
 
 _FARTHEST = float(np.finfo(np.float64).max)
@@ -106,7 +107,7 @@ class Gate:
             return kind
         return f"{kind} from {_number(low)} to {_number(high)}"
 
-    def problem(self, rows: np.ndarray) -> str:
+    def problem(self, rows: Rows) -> str:
         """What is wrong with the first row that may not pass; nothing where all may."""
         fine = (rows >= self.low) & (rows <= self.high)
         if self._whole.any():
@@ -136,7 +137,7 @@ def as_numbers(values: Any, what: str) -> np.ndarray:
         raise OptionError(f"{what} are no numbers ({error})", "give an array of numbers.") from None
 
 
-def check_states(model: KernelModel, rows: np.ndarray) -> None:
+def check_states(model: KernelModel, rows: Rows) -> None:
     """Refuse rows [n, .] that are no states of the model."""
     gate, name = gate_of(model, "state"), type(model).__name__
     remedy = "make it with Particles.sample(model, n, rng)."
@@ -165,7 +166,7 @@ def check_stream(rng: Any) -> Rng:
     return rng
 
 
-def _stray(model: KernelModel, rows: np.ndarray) -> int:
+def _stray(model: KernelModel, rows: Rows) -> int:
     """The first row of a finite model whose index is out of range; -1 where there is none."""
     states = np.array(rows, order="C")
     if len(states) > _FEW:
@@ -174,7 +175,7 @@ def _stray(model: KernelModel, rows: np.ndarray) -> int:
 
 
 @kernel
-def _first_stray(model: KernelModel, states: Any) -> int:
+def _first_stray(model: KernelModel, states: Rows) -> int:
     for i in range(len(states)):
         number = model.index(model.read_state(states, i))
         if number < 0 or number >= model.n_states():
@@ -214,7 +215,7 @@ def _enumerated(model: KernelModel, width: int) -> np.ndarray:
 
 
 @kernel
-def _find_limits(model: KernelModel, limits: Any, workspace: Any) -> None:
+def _find_limits(model: KernelModel, limits: Matrix, workspace: Rows) -> None:
     for i in range(model.n_states()):
         model.write_state(workspace, 0, model.state(i))
         for k in range(workspace.shape[1]):

@@ -4,11 +4,12 @@ means nothing to one who stops, one action stands for all of them, and the other
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows
 from airoas.rng import stream
 
 _WALKERS, _STEPS = 32, 60
@@ -16,9 +17,10 @@ _WALKERS, _STEPS = 32, 60
 
 
 @functools.lru_cache(64)
-def spread_actions(model: Any, n: int) -> np.ndarray:
+def spread_actions(model: KernelModel, n: int) -> np.ndarray:
     """[m, k] n actions of a model's space, or a few more; nobody may change them."""
     space = model.space
+    assert space is not None
     rows: np.ndarray = space.spread(n)
     if space.n_choices > 1 and space.boxes.any():
         idle = idle_choices(model, rows)
@@ -27,8 +29,9 @@ def spread_actions(model: Any, n: int) -> np.ndarray:
     return rows
 
 
-def idle_choices(model: Any, rows: np.ndarray) -> frozenset[tuple[float, ...]]:
+def idle_choices(model: KernelModel, rows: Rows) -> frozenset[tuple[float, ...]]:
     """The combinations of choices with which all these actions led to the same, wherever random ones came."""
+    assert model.space is not None
     choices = ~model.space.boxes
     left: dict[tuple[float, ...], np.ndarray] = {}
     for choice in np.unique(rows[:, choices], axis=0):
@@ -45,7 +48,7 @@ def idle_choices(model: Any, rows: np.ndarray) -> frozenset[tuple[float, ...]]:
 class _Walks:
     """Random walks, of which those that end begin anew."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KernelModel) -> None:
         self._functions, self._rng = batch(model), stream(0, "spread")
         self._numbers, self._width = np.arange(_WALKERS), model.shapes.observation.size
         self._states, self._alive = self._begun(model.shapes.state.size)
@@ -55,12 +58,12 @@ class _Walks:
         self._functions.initial(states, alive, self._rng.bits(62))
         return states, alive
 
-    def _step(self, actions: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _step(self, actions: Rows, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         after, rewards, arrived = self._states.copy(), np.zeros(_WALKERS), np.zeros(_WALKERS, np.bool_)
         self._functions.step(self._states, self._alive, actions, seed, self._numbers, after, rewards, arrived)
         return after, rewards, arrived
 
-    def are_the_same(self, rows: np.ndarray) -> bool:
+    def are_the_same(self, rows: Rows) -> bool:
         """Whether all these actions lead to the same states, rewards and observations by the same chances."""
         seed, first = self._rng.bits(62), None
         for row in rows:
@@ -76,7 +79,7 @@ class _Walks:
                 return False
         return True
 
-    def go_on(self, rows: np.ndarray) -> None:
+    def go_on(self, rows: Rows) -> None:
         """One step, by actions drawn from these."""
         chosen = rows[[self._rng.integer(len(rows)) for _ in range(_WALKERS)]]
         after, _, arrived = self._step(chosen, self._rng.bits(62))

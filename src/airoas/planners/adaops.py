@@ -18,6 +18,7 @@ from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Rows
 from airoas.planners.bounded.expansion import branch
 from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf, widen
 from airoas.planners.bounded.search import Search, make_search
@@ -119,22 +120,22 @@ class GridSearch(Record):
     """What the search works with."""
 
     search: Search
-    find_cells: Any
+    find_cells: Bound
     has_grid: bool
-    cells: Any
+    cells: Indices
     """[N] the cell of each particle."""
-    occupied: Any
+    occupied: Indices
     """[N] those that have one."""
     least: int
     most: int
     target: float
-    allowed: Any
+    allowed: Mask
     seed: int
     enumerates: bool
 
 
 @kernel
-def _find_cells(model: KernelModel, states: Any, alive: Any, cells: Any) -> None:
+def _find_cells(model: KernelModel, states: Rows, alive: Mask, cells: Indices) -> None:
     for i in range(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
@@ -147,7 +148,7 @@ class _NoGrid(Record):
 
 
 @kernel
-def _no_cells(owner: Any, states: Any, alive: Any, cells: Any) -> None:
+def _no_cells(owner: Any, states: Rows, alive: Mask, cells: Indices) -> None:
     pass
 
 
@@ -170,7 +171,7 @@ def _size(cells: int, zeta: float) -> float:
     return half / zeta * root * root * root
 
 
-def add_cell(cells: Any, count: int, cell: int) -> int:
+def add_cell(cells: Indices, count: int, cell: int) -> int:
     """How many cells are occupied, this one included."""
     for k in range(count):
         if cells[k] == cell:

@@ -19,7 +19,7 @@ from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.bounded.expansion import are_equal
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, are_equal
 from airoas.planners.bounded.leaves import add_values, clear, find_legal, plan_bound, upper_bound
 from airoas.planners.bounded.search import CHUNK, Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
@@ -110,16 +110,16 @@ class Scenarios(Record):
     """What the search works with. A node's particles are scenarios: the column `weights` holds their numbers."""
 
     search: Search
-    sums: Any
+    sums: Matrix
     """[scenarios, K + M] of the bounds' values, for each observation."""
-    after: Any
+    after: Rows
     """[scenarios, .] where a step led them."""
-    groups: Any
+    groups: Indices
     """[scenarios] which observation a scenario has; -1 where it has ended."""
-    counts: Any
+    counts: Indices
     """[scenarios] how many have each observation."""
     regularisation: float
-    allowed: Any
+    allowed: Mask
     seed: int
     enumerates: bool
 
@@ -201,7 +201,7 @@ def prune(tree: Tree, b: int, regularisation: float, discount: float) -> bool:
     return pruned
 
 
-def set_first_bounds(tree: Tree, search: Scenarios, c: int, sums: Any) -> None:
+def set_first_bounds(tree: Tree, search: Scenarios, c: int, sums: Reals) -> None:
     """First bounds of a node from the sums over its scenarios."""
     size, plans = tree.n_particles[c], len(search.search.first_actions)
     lower, upper = plan_bound(sums, plans) / size, upper_bound(sums, plans) / size

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from airoas.belief.particles import Particles, admit
+from airoas.belief.particles import Particles, _checked, admit
 from airoas.compiler.clock import read_clock
+from airoas.compiler.interrupt import listen
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.decorator import live_initial
 from airoas.modelling.gate import check_discount, check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Rows, Weights
 from airoas.options import check_types
 from airoas.rng import Rng
 from airoas.tables import TextTable, numbers
@@ -93,6 +96,49 @@ class Planner(Protocol):
     def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision: ...
 
 
+class Start(NamedTuple):
+    """What every decision begins with."""
+
+    belief: Particles
+    states: Rows
+    """[N, .]"""
+    weights: Weights
+    """[N], 0 where the episode has ended."""
+    allowed: Mask
+    """[A] which actions all live states allow."""
+    begun: float
+    """When the clock of the decision was started."""
+    preparation: float
+
+    def done(self, **notes: Any) -> Stats:
+        """Of an answer that took no search."""
+        return Stats("done", read_clock() - self.begun, preparation=self.preparation, notes=notes)
+
+
+class PreparedPlanner(ABC):
+    """A planner that has found and compiled beforehand what it decides by; how each of its decisions begins."""
+
+    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+        """The action for a belief; any where the episode has ended. The clock starts once everything is found and compiled."""
+        listen()
+        begun = read_clock()
+        prepared, is_new = self.find(_checked(model))
+        preparation = read_clock() - begun if is_new else 0.0
+        begun += preparation
+        states, weights, allowed = live_particles(model, belief, rng)
+        if not weights.any():
+            return decide_terminal(model, allowed, rng, begun, preparation)
+        return self.decide(model, prepared, Start(belief, states, weights, allowed, begun, preparation), rng)
+
+    @abstractmethod
+    def find(self, model: KernelModel) -> tuple[Any, bool]:
+        """What it decides by, and whether that was not there before."""
+
+    @abstractmethod
+    def decide(self, model: KernelModel, prepared: Any, start: Start, rng: Rng) -> Decision:
+        """The answer where the episode goes on."""
+
+
 def check_options(planner: Any) -> None:
     """Refuse options of another type, and a budget that says nothing, or two things."""
     check_types(planner)
@@ -108,7 +154,7 @@ def check_options(planner: Any) -> None:
         raise OptionError(f"memory is {memory} bytes", "allow the tree at least 1_000_000; the default is 1_000_000_000.")
 
 
-def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[Rows, Weights, Mask]:
     """The states [N, .] of a belief, their weights [N], 0 where the episode has ended, and which actions [A] all live ones allow.
     What is no belief over the model's states, or no stream, is refused here."""
     admit(model, belief)
@@ -134,7 +180,7 @@ def refuse_reward(model: KernelModel, state: Any, action: Any, reward: float) ->
     return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
-def decide_terminal(model: KernelModel, allowed: np.ndarray, rng: Rng, begun: float, preparation: float) -> Decision:
+def decide_terminal(model: KernelModel, allowed: Mask, rng: Rng, begun: float, preparation: float) -> Decision:
     """The answer where the episode has ended in every particle: any action."""
     if model.n_actions:
         actions = np.flatnonzero(allowed)

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from airoas.belief.particles import Particles, _checked
-from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import current_mode
 from airoas.errors import OptionError
+from airoas.modelling.kernel_model import KernelModel
 from airoas.options import check_types
-from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
+from airoas.planners.base import Decision, PreparedPlanner, Start
 from airoas.planners.bounded.advice import KEPT, Advisor
 from airoas.policies import learned
+from airoas.policies.learned import Learned
 from airoas.rng import Rng, stream
 
 
 @dataclass(frozen=True)
-class FittedQ:
+class FittedQ(PreparedPlanner):
     """The policy that AIROAS asks where it has no hints, alone, without a search; `prepare` learns it.
 
     Without `prepare`, and with nothing on disk, it is QMDP.
@@ -46,25 +47,21 @@ class FittedQ:
             learned.prepare(model, self.learn_seconds)
         self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        begun = read_clock()
-        self._refuse(_checked(model))
-        is_new = model not in _waiting
-        advisor = _take(model)
-        preparation = read_clock() - begun if is_new else 0.0
-        begun += preparation
-        states, weights, allowed = live_particles(model, belief, rng)
-        if not weights.any():
-            _waiting[model].append(advisor)
-            return decide_terminal(model, allowed, rng, begun, preparation)
-        outlook = advisor.assess(states, weights, allowed, rng.bits(62))
-        _waiting[model].append(advisor)
-        known = advisor.learned
-        notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
-        stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
-        return Decision(model.from_row("action", outlook.action), outlook.promised, stats=stats)
+    def find(self, model: KernelModel) -> tuple[Learned | None, bool]:
+        self._refuse(model)
+        is_new, known = model not in _waiting, learned.find_learned(model)
+        _put_back(model, _take(model, known))
+        return known, is_new
 
-    def _refuse(self, model: Any) -> None:
+    def decide(self, model: KernelModel, prepared: Learned | None, start: Start, rng: Rng) -> Decision:
+        advisor = _take(model, prepared)
+        outlook = advisor.assess(start.states, start.weights, start.allowed, rng.bits(62))
+        _put_back(model, advisor)
+        known = prepared
+        notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
+        return Decision(model.from_row("action", outlook.action), outlook.promised, stats=start.done(**notes))
+
+    def _refuse(self, model: KernelModel) -> None:
         reason = self.fits(model)
         if reason:
             raise OptionError(reason, "use POMCPOW.")
@@ -84,12 +81,16 @@ class FittedQ:
 _waiting: dict[Any, list[Advisor]] = {}
 
 
-def _take(model: Any) -> Advisor:
-    """One with what is known of a model now, for one thread at a time."""
-    known, waiting = learned.find_learned(model), _waiting.setdefault(model, [])
+def _take(model: KernelModel, known: Learned | None) -> Advisor:
+    """One with what is known of a model, for one thread at a time."""
+    waiting = _waiting.get(model, [])
     while waiting:
         with contextlib.suppress(IndexError):  # another thread was faster
             advisor = waiting.pop()
             if advisor.learned is known:
                 return advisor
     return Advisor(model, known)
+
+
+def _put_back(model: KernelModel, advisor: Advisor) -> None:
+    _waiting.setdefault(model, []).append(advisor)

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import _checked
 from airoas.bounds.find import find_plans
 from airoas.bounds.finite.point_based import write_out
-from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
+from airoas.modelling.rows import Matrix, Reals, Rows, Weights
+from airoas.planners.base import Decision, PreparedPlanner, Start
 from airoas.rng import Rng
 
 
 @dataclass(frozen=True)
-class PBVI:
+class PBVI(PreparedPlanner):
     """The best of many plans that were worked out beforehand. For finite models with few observations."""
 
     def fits(self, model: Any) -> str | None:
@@ -44,26 +44,20 @@ class PBVI:
             _plans.pop(next(iter(_plans)))
         _plans[model] = result
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
-        begun = read_clock()
+    def find(self, model: KernelModel) -> tuple[dict[str, np.ndarray], bool]:
         is_new = model not in _plans
         self.prepare(model)
-        result = _plans[model]
-        preparation = read_clock() - begun if is_new else 0.0
-        begun += preparation
-        states, weights, allowed = live_particles(model, belief, rng)
-        if not weights.any():
-            return decide_terminal(model, allowed, rng, begun, preparation)
-        actions, values = np.flatnonzero(allowed), np.zeros(len(result["first"]))
-        _sum_values(model, result["values"], states, weights, values)
-        values[~np.isin(result["first"], (*actions, -1))] = -np.inf
+        return _plans[model], is_new
+
+    def decide(self, model: KernelModel, prepared: dict[str, np.ndarray], start: Start, rng: Rng) -> Decision:
+        actions, values = np.flatnonzero(start.allowed), np.zeros(len(prepared["first"]))
+        _sum_values(model, prepared["values"], start.states, start.weights, values)
+        values[~np.isin(prepared["first"], (*actions, -1))] = -np.inf
         value = float(values.max())
-        first = int(result["first"][values.argmax()])
+        first = int(prepared["first"][values.argmax()])
         action = first if first >= 0 else int(actions[rng.integer(len(actions))])
-        sound = bool(result["exact"])
-        notes = {"plans": len(values), "sound": sound}
-        stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
-        return Decision(action, value, lower=value if sound else float("nan"), stats=stats)
+        sound = bool(prepared["exact"])
+        return Decision(action, value, lower=value if sound else float("nan"), stats=start.done(plans=len(values), sound=sound))
 
 
 _plans: dict[Any, dict[str, np.ndarray]] = {}
@@ -71,7 +65,7 @@ _KEPT = 8  # models
 
 
 @kernel
-def _sum_values(model: KernelModel, values: Any, states: Any, weights: Any, sums: Any) -> None:
+def _sum_values(model: KernelModel, values: Matrix, states: Rows, weights: Weights, sums: Reals) -> None:
     """The value of each plan at a belief: weighted sums over its live states."""
     for i in range(len(states)):
         if weights[i] > 0.0:

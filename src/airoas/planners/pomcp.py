@@ -28,6 +28,7 @@ from airoas.planners.visits.tree import (
     tree_bytes,
     tree_layout,
 )
+from airoas.rng import Rng
 
 if TYPE_CHECKING:
     from airoas.planners.visits.many import Decided
@@ -90,7 +91,7 @@ def bytes_used(search: PomcpSearch) -> int:
     return tree_bytes(search.tree)
 
 
-def run_simulation(search: PomcpSearch, root: Root, rng: Any) -> int:
+def run_simulation(search: PomcpSearch, root: Root, rng: Rng) -> int:
     """One simulation from the root: down the tree by UCB1 to a history that is new, an estimate there, and back up. FINE, or
     what is wrong with the model.
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from airoas.compiler.kernels import Kernel, Record
+from airoas.compiler.kernels import Bound, Kernel, Record
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.spaces import Space, make_space
@@ -41,6 +41,7 @@ from airoas.planners.visits.widening import (
     widening_bytes,
     widening_layout,
 )
+from airoas.rng import Rng
 
 _ALL = {"iterations": 20_000, "max_depth": 100, "c": 10.0, "estimate": "random"}
 _FEW = {**_ALL, "k_observation": 4.0, "alpha_observation": 0.03}
@@ -168,8 +169,8 @@ class PomcpowSearch(Record):
     widening: Widening
     simulation: Simulation
     functions: Functions
-    propose: Any
-    log_likelihood: Any
+    propose: Bound
+    log_likelihood: Bound
     budget: Budget
     max_depth: int
     c: float
@@ -190,7 +191,7 @@ def bytes_used(search: PomcpowSearch) -> int:
     return tree_bytes(search.tree) + widening_bytes(search.widening, search.tree)
 
 
-def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
+def widen(search: PomcpowSearch, root: Root, history: int, rng: Rng) -> bool:
     """Give a history what it may try: one more action by widening, or all of them at its first visit; whether there is any."""
     tree, simulation = search.tree, search.simulation
     node = tree.histories[history]
@@ -209,7 +210,7 @@ def widen(search: PomcpowSearch, root: Root, history: int, rng: Any) -> bool:
     return bool(node.newest != NONE)
 
 
-def run_simulation(search: PomcpowSearch, root: Root, rng: Any) -> int:
+def run_simulation(search: PomcpowSearch, root: Root, rng: Rng) -> int:
     """One simulation from the root, down to a history that is new; FINE, or what is wrong with the model.
 
     Paper: Sunberg and Kochenderfer, Alg. 2 (POMCPOW). Differs: nothing is observed in a terminal state, which is therefore in

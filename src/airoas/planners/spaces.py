@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Reals, Rows
+from airoas.rng import Rng
 
 MOST_DRAWS = 20
 """To stay within a cell."""
@@ -18,15 +19,15 @@ _OTHER_CHOICE = 0.2  # of the choices in a draw near an action are others
 class Space(Record):
     """A space of k numbers; none where actions are a list, or their limits not known."""
 
-    low: Any
+    low: Reals
     """[k]"""
-    width: Any
+    width: Reals
     """[k] of the box; the last index of a choice."""
-    is_box: Any
+    is_box: Mask
     """[k]"""
-    wraps: Any
+    wraps: Mask
     """[k] whether the ends of the box are the same."""
-    row: Any
+    row: Rows
     """[1, k] the action at hand."""
     boxes: int
     """How many numbers are of boxes."""
@@ -44,7 +45,7 @@ def make_space(model: KernelModel) -> Space:
 # --- inside kernels ---
 
 
-def draw_anywhere(space: Space, rng: Any) -> None:
+def draw_anywhere(space: Space, rng: Rng) -> None:
     """Write a uniform draw to `space.row`."""
     for k in range(len(space.low)):
         if space.is_box[k]:
@@ -53,7 +54,7 @@ def draw_anywhere(space: Space, rng: Any) -> None:
             space.row[0, k] = float(rng.integer(int(space.width[k]) + 1))
 
 
-def draw_near(space: Space, actions: Any, i: int, scale: float, rng: Any) -> None:
+def draw_near(space: Space, actions: Rows, i: int, scale: float, rng: Rng) -> None:
     """Write a draw about row i of actions to `space.row`: normal, with this part of the box as standard deviation, and mostly the
     same choices."""
     for k in range(len(space.low)):
@@ -67,7 +68,7 @@ def draw_near(space: Space, actions: Any, i: int, scale: float, rng: Any) -> Non
             space.row[0, k] = float(rng.integer(int(width) + 1)) if rng.uniform() < _OTHER_CHOICE else actions[i, k]
 
 
-def distance(space: Space, actions: Any, i: int) -> float:
+def distance(space: Space, actions: Rows, i: int) -> float:
     """From row i of actions to `space.row`, squared, in parts of the box; another choice is as far as the ends of a box."""
     total = 0.0
     for k in range(len(space.low)):

@@ -14,6 +14,8 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import BeliefError, OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows, Weights
+from airoas.modelling.successors import has_more
 from airoas.rng import Rng
 
 _MOST_STATES = 10_000
@@ -83,7 +85,9 @@ def _by_enumeration(model: KernelModel, belief: Particles, action: Any, observat
 
 
 @kernel
-def _enumerate(model: KernelModel, states: Any, weights: Any, actions: Any, observations: Any, mass: Any, arrived: Any) -> tuple[int, int]:
+def _enumerate(
+    model: KernelModel, states: Rows, weights: Weights, actions: Rows, observations: Rows, mass: Weights, arrived: Rows
+) -> tuple[int, int]:
     """Push each state's weight to its successors, weigh them by the likelihood, pack the survivors; how many there are, and whether
     the episode goes on."""
     a = model.read_action(actions, 0)
@@ -96,13 +100,12 @@ def _enumerate(model: KernelModel, states: Any, weights: Any, actions: Any, obse
         if model.is_terminal(s):  # the episode would have ended there
             continue
         status = _ENDED
-        left = 1.0
-        k = 0
-        while left > 1e-12 and k < len(mass):
+        total, k = 0.0, 0
+        while has_more(total, k, len(mass)):
             s2, p = model.successor(s, a, k)
             if p > 0.0:
                 mass[model.index(s2)] += weights[i] * p
-            left -= p
+            total += p
             k += 1
     count = 0
     for i in range(len(mass)):

@@ -136,7 +136,9 @@ class AdaptiveFilter(AnnealedFilter):
         wanted = max(_level(spread / _SURE, self.particles), len(before) // 2)
         return Updated(plain.belief.draw(wanted, rng), plain.log_evidence)
 
-    def _with_more(self, model: Any, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock) -> Annealed | None:
+    def _with_more(
+        self, model: KernelModel, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock
+    ) -> Annealed | None:
         """The first update with more draws of the initial belief, until enough of them explain what was seen."""
         parts, tried, ess = [plain] if plain else [], 1, plain.belief.ess if plain else 0.0
         while ess < _ENOUGH * self.particles and tried < _BATCHES and clock.has_time():
@@ -145,7 +147,7 @@ class AdaptiveFilter(AnnealedFilter):
                 parts.append(anneal(model, more, action, observation, rng, mode="none"))
                 ess += parts[-1].belief.ess
             tried += 1
-        if len(parts) < 2:
+        if not parts or tried == 1:
             return plain
         logs = np.concatenate([part.belief.log_weights + part.log_evidence for part in parts])
         likely = logs > logs.max() + _NEGLIGIBLE
@@ -155,7 +157,7 @@ class AdaptiveFilter(AnnealedFilter):
         inefficiency = _MOST * self.particles / merged.ess
         return replace(parts[0], belief=merged, log_evidence=log_evidence, inefficiency=(inefficiency, inefficiency))
 
-    def _annealed(self, model: Any, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
+    def _annealed(self, model: KernelModel, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
         return AnnealedFilter.update(self, model, few, action, observation, rng)
 
     def _options(self) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def _level(times: float, particles: int) -> int:
     return max(level, particles)
 
 
-def _spread(model: Any, belief: Particles) -> float:
+def _spread(model: KernelModel, belief: Particles) -> float:
     """The standard deviation of a belief over that of the initial one, the mean of those components of which the start is not known."""
     if "_initial_spread" not in model.__dict__:
         model.__dict__["_initial_spread"] = Particles.sample(model, _SAMPLE, stream(0, "spread")).std()
@@ -202,7 +204,7 @@ class _Clock:
         """Whether half of it is left."""
         return self._half is None or read_clock() < self._half
 
-    def afford(self, model: Any, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
+    def afford(self, model: KernelModel, belief: Particles, action: Any, observation: Any, rng: Rng) -> Particles:
         """As much of the belief as half of the time allows, by what a few particles take."""
         left = self.left()
         if left is None:

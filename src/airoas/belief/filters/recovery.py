@@ -14,6 +14,7 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows
 from airoas.rng import Rng
 
 _MORE = 10
@@ -53,6 +54,6 @@ def consistent_states(model: KernelModel, action: Any, observation: Any) -> tupl
 
 
 @kernel
-def _list_states(model: KernelModel, states: Any) -> None:
+def _list_states(model: KernelModel, states: Rows) -> None:
     for i in range(len(states)):
         model.write_state(states, i, model.state(i))

@@ -30,6 +30,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.gate import check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
@@ -135,7 +136,7 @@ class Waiting:
     """How many kinds of temperings wait, and of how many particles: more take much memory (some 100 bytes each for plain updates). To make
     one anew takes longer than a plain update with it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: KernelModel) -> None:
         self._model = model
         self._temperings: dict[Any, list[Any]] = {}
 
@@ -177,7 +178,7 @@ class Waiting:
         rows.flags.writeable = reals.flags.writeable = False  # as those of a belief
         return count_draws.bind(self._model, rows, reals, np.zeros((1, 1)), np.zeros((1, 1)))
 
-    def draws(self, belief: Particles, actions: np.ndarray) -> int:
+    def draws(self, belief: Particles, actions: Rows) -> int:
         """How many random draws a step takes, at most, over some particles."""
         return int(self._count_draws(belief.states, belief.log_weights, actions, np.zeros((1, 1))))
 

@@ -1,23 +1,22 @@
-"""Neighbourhoods of a belief, each with a mean and a covariance of its own: those of all particles together are wider than any heap.
+"""Neighbourhoods of a belief, each with a mean and a covariance of its own: those of all particles together are wider than any of them.
 
 Cells of a k-d tree (Bentley, 1975), cut where that leaves the least variance within the halves (Fisher, 1958).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
+from airoas.modelling.rows import Indices, Matrix, Reals, Rows, Weights
 
 _MOST = 64
 """Clusters."""
 _BINS = 32
 _LEFT = 0.3
-"""Of the variance along an axis, what two halves may have left within them: two heaps leave next to nothing, a uniform distribution 0.25,
-a normal one, which is best left whole, 0.36."""
+"""Of the variance along an axis, what two halves may have left within them: two clusters leave next to nothing, a uniform
+distribution 0.25, a normal one, which is best left whole, 0.36."""
 _LEAST = 10.0
 """Effective particles in a cluster, for each axis and once more."""
 
@@ -26,19 +25,19 @@ class Clusters(Record):
     """Which particles are near each other; M clusters at most."""
 
     count: int
-    first: Any
+    first: Indices
     """[M] where the members of each begin in the order."""
-    size: Any
+    size: Indices
     """[M] how many they are."""
-    axis: Any
+    axis: Indices
     """[M] along which to cut it."""
-    threshold: Any
+    threshold: Reals
     """[M] and where."""
-    gain: Any
+    gain: Reals
     """[M] what that would gain; 0 where it is best left whole."""
-    bins: Any
+    bins: Matrix
     """[3, _BINS] sums of weights, of their squares, and of weights times places."""
-    sums: Any
+    sums: Matrix
     """[3, M] room."""
 
 
@@ -62,7 +61,7 @@ def make_clusters(most: int) -> Clusters:
 
 
 @noinline
-def find_clusters(clusters: Clusters, rows: Any, weights: Any, axes: Any, n_axes: int, order: Any, labels: Any) -> None:
+def find_clusters(clusters: Clusters, rows: Rows, weights: Weights, axes: Indices, n_axes: int, order: Indices, labels: Indices) -> None:
     """Number the particles by cluster in `labels` [N], the best cuts first. order [N]: room."""
     count = 0
     for i in range(len(rows)):
@@ -87,7 +86,7 @@ def find_clusters(clusters: Clusters, rows: Any, weights: Any, axes: Any, n_axes
 
 
 @noinline
-def find_cut(clusters: Clusters, c: int, rows: Any, weights: Any, axes: Any, n_axes: int, order: Any) -> None:
+def find_cut(clusters: Clusters, c: int, rows: Rows, weights: Weights, axes: Indices, n_axes: int, order: Indices) -> None:
     """The cut of a cluster that leaves the least variance within its halves, relative to that of the whole along the axis."""
     clusters.gain[c] = 0.0
     first, end = clusters.first[c], clusters.first[c] + clusters.size[c]
@@ -136,7 +135,7 @@ def find_cut(clusters: Clusters, c: int, rows: Any, weights: Any, axes: Any, n_a
 
 
 @noinline
-def both_spread(clusters: Clusters, c: int, rows: Any, weights: Any, axes: Any, n_axes: int, order: Any) -> bool:
+def both_spread(clusters: Clusters, c: int, rows: Rows, weights: Weights, axes: Indices, n_axes: int, order: Indices) -> bool:
     """Whether the particles differ on every axis on both sides of the cut: what has no width has no covariance."""
     first, end = clusters.first[c], clusters.first[c] + clusters.size[c]
     for side in range(2):
@@ -154,7 +153,7 @@ def both_spread(clusters: Clusters, c: int, rows: Any, weights: Any, axes: Any, 
     return True
 
 
-def cut(clusters: Clusters, c: int, rows: Any, order: Any) -> None:
+def cut(clusters: Clusters, c: int, rows: Rows, order: Indices) -> None:
     """Move the members above the cut to a cluster of their own."""
     i, j = clusters.first[c], clusters.first[c] + clusters.size[c]
     while i < j:

@@ -16,6 +16,7 @@ from airoas.belief.tempering.temper import Tempering
 from airoas.compiler.device import MOST_LANES, Device, DeviceArray, DeviceRecord, conducted
 from airoas.compiler.kernels import Kernel, kernel
 from airoas.compiler.lanes import lane, lanes
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
 
 
 def move_to(device: Device, work: Tempering, n: int) -> DeviceRecord:
@@ -28,7 +29,7 @@ def move_to(device: Device, work: Tempering, n: int) -> DeviceRecord:
 
 
 @kernel
-def _number(numbers: Any) -> None:
+def _number(numbers: Indices) -> None:
     for i in lanes(len(numbers)):
         numbers[i] = i
 
@@ -97,13 +98,13 @@ def _table_of(device: Device, kernel: Kernel, count: int, rows: DeviceArray, wei
 
 
 @kernel
-def _means(rows: Any, weights: Any, proposals: Proposals, table: Any) -> None:
+def _means(rows: Rows, weights: Weights, proposals: Proposals, table: Reals) -> None:
     for k in range(proposals.n_axes):
         table[k, lane()] = system.mean_of(rows, weights, proposals.axes[k])
 
 
 @kernel
-def _covariances(rows: Any, weights: Any, proposals: Proposals, table: Any) -> None:
+def _covariances(rows: Rows, weights: Weights, proposals: Proposals, table: Reals) -> None:
     means, axes, d = proposals.means, proposals.axes, proposals.n_axes
     for k in range(d):
         for j in range(d):
@@ -128,7 +129,7 @@ def choose_on(device: Device, weights: DeviceArray, offset: float, chosen: Devic
 
 
 @kernel
-def _sum_pieces(weights: Any, sums: Any) -> None:
+def _sum_pieces(weights: Weights, sums: Reals) -> None:
     for p in lanes(len(sums)):
         total = 0.0
         for i in range(p * _PIECE, min((p + 1) * _PIECE, len(weights))):
@@ -137,7 +138,7 @@ def _sum_pieces(weights: Any, sums: Any) -> None:
 
 
 @kernel
-def _accumulate(weights: Any, before: Any, running: Any) -> None:
+def _accumulate(weights: Weights, before: Reals, running: Reals) -> None:
     for p in lanes(len(before)):
         total = 0.0
         for i in range(p * _PIECE, min((p + 1) * _PIECE, len(weights))):
@@ -146,7 +147,7 @@ def _accumulate(weights: Any, before: Any, running: Any) -> None:
 
 
 @kernel
-def _search(running: Any, total: float, offset: float, chosen: Any) -> None:
+def _search(running: Reals, total: float, offset: float, chosen: Indices) -> None:
     """The first particle whose running sum is beyond the point; the last of positive weight where rounding leaves none."""
     slice_width = total / len(chosen)
     for j in lanes(len(chosen)):

@@ -15,6 +15,8 @@ from airoas.belief.tempering.noise_record import recorded
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Reals, Rows
+from airoas.modelling.successors import has_more
 from airoas.rng import new_stream
 
 
@@ -23,7 +25,7 @@ def is_no_density(log_value: float) -> bool:
     return not log_value < math.inf
 
 
-def is_finite(rows: Any, i: int) -> bool:
+def is_finite(rows: Rows, i: int) -> bool:
     """Whether all numbers of row i are."""
     for k in range(rows.shape[1]):  # noqa: SIM110
         if not abs(rows[i, k]) < math.inf:
@@ -34,14 +36,14 @@ def is_finite(rows: Any, i: int) -> bool:
 @kernel
 def replay(
     model: KernelModel,
-    ancestors: Any,
-    alive: Any,
-    records: Any,
-    actions: Any,
-    observations: Any,
+    ancestors: Rows,
+    alive: Mask,
+    records: Rows,
+    actions: Rows,
+    observations: Rows,
     seed: int,
-    states: Any,
-    log_likelihoods: Any,
+    states: Rows,
+    log_likelihoods: Reals,
 ) -> int:
     """Step every live ancestor with the draws on its record, those that are missing drawn anew, and weigh the observation.
 
@@ -69,7 +71,7 @@ def replay(
 
 
 @kernel
-def count_draws(model: KernelModel, states: Any, log_weights: Any, actions: Any, records: Any) -> int:
+def count_draws(model: KernelModel, states: Rows, log_weights: Reals, actions: Rows, records: Rows) -> int:
     """How many random draws a step takes, at most, over 64 of the states or more. records [1, 1]: room."""
     a = model.read_action(actions, 0)
     own = new_stream()
@@ -87,11 +89,11 @@ def count_draws(model: KernelModel, states: Any, log_weights: Any, actions: Any,
 @kernel
 def own_move(
     model: KernelModel,
-    ancestors: Any,
-    states: Any,
-    log_likelihoods: Any,
-    actions: Any,
-    observations: Any,
+    ancestors: Rows,
+    states: Rows,
+    log_likelihoods: Reals,
+    actions: Rows,
+    observations: Rows,
     beta: float,
     seed: int,
 ) -> tuple[int, int, int]:
@@ -120,11 +122,11 @@ def own_move(
 @kernel
 def gibbs(
     model: KernelModel,
-    ancestors: Any,
-    states: Any,
-    log_likelihoods: Any,
-    actions: Any,
-    observations: Any,
+    ancestors: Rows,
+    states: Rows,
+    log_likelihoods: Reals,
+    actions: Rows,
+    observations: Rows,
     beta: float,
     seed: int,
 ) -> tuple[int, int, int]:
@@ -140,8 +142,8 @@ def gibbs(
         parent = model.read_state(ancestors, i)
         before = model.read_state(states, i)
         chosen, likelihood = before, log_likelihoods[i]
-        peak, total, left, k = -math.inf, 0.0, 1.0, 0
-        while left > 1e-12 and k < model.n_states():
+        peak, total, probability, k = -math.inf, 0.0, 0.0, 0
+        while has_more(probability, k, model.n_states()):
             s, p = model.successor(parent, a, k)
             if p > 0.0 and not model.is_terminal(s):
                 value = model.obs_logpdf(o, s, a)
@@ -154,7 +156,7 @@ def gibbs(
                 total += weight
                 if weight > 0.0 and own.uniform() * total < weight:  # keeps each with its share of the total so far
                     chosen, likelihood = s, value
-            left -= p
+            probability += p
             k += 1
         evaluated += k
         if chosen != before:
@@ -166,7 +168,7 @@ def gibbs(
 
 @kernel
 def mutate(
-    model: KernelModel, states: Any, log_likelihoods: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any
+    model: KernelModel, states: Rows, log_likelihoods: Reals, actions: Rows, observations: Rows, seed: int, proposed: Rows, ratios: Reals
 ) -> None:
     """The model's `mutate` of the states of positive likelihood, and its log q(s | s2) - log q(s2 | s); -inf where the episode would
     have ended."""
@@ -187,15 +189,15 @@ def mutate(
 @kernel
 def weigh_transitions(
     model: KernelModel,
-    ancestors: Any,
-    states: Any,
-    proposed: Any,
-    actions: Any,
-    observations: Any,
+    ancestors: Rows,
+    states: Rows,
+    proposed: Rows,
+    actions: Rows,
+    observations: Rows,
     beta: float,
-    old: Any,
-    new: Any,
-    ratios: Any,
+    old: Reals,
+    new: Reals,
+    ratios: Reals,
 ) -> tuple[int, int]:
     """Add the gain in likelihood and in the transition's density to the log ratios of proposed states; how many of each kind are
     no density."""
@@ -228,35 +230,35 @@ class _Nothing(Record):
 
 @kernel
 def _no_replay(
-    owner: Any, ancestors: Any, alive: Any, records: Any, actions: Any, observations: Any, seed: int, states: Any, out: Any
+    owner: Any, ancestors: Rows, alive: Mask, records: Rows, actions: Rows, observations: Rows, seed: int, states: Rows, out: Reals
 ) -> int:
     return 0
 
 
 @kernel
 def _no_sweep(
-    owner: Any, ancestors: Any, states: Any, out: Any, actions: Any, observations: Any, beta: float, seed: int
+    owner: Any, ancestors: Rows, states: Rows, out: Reals, actions: Rows, observations: Rows, beta: float, seed: int
 ) -> tuple[int, int, int]:
     return 0, 0, 0
 
 
 @kernel
-def _no_mutate(owner: Any, states: Any, out: Any, actions: Any, observations: Any, seed: int, proposed: Any, ratios: Any) -> None:
+def _no_mutate(owner: Any, states: Rows, out: Reals, actions: Rows, observations: Rows, seed: int, proposed: Rows, ratios: Reals) -> None:
     pass
 
 
 @kernel
 def _no_transitions(
     owner: Any,
-    ancestors: Any,
-    states: Any,
-    proposed: Any,
-    actions: Any,
-    observations: Any,
+    ancestors: Rows,
+    states: Rows,
+    proposed: Rows,
+    actions: Rows,
+    observations: Rows,
     beta: float,
-    old: Any,
-    new: Any,
-    ratios: Any,
+    old: Reals,
+    new: Reals,
+    ratios: Reals,
 ) -> tuple[int, int]:
     return 0, 0
 

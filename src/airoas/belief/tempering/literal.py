@@ -24,6 +24,7 @@ from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
 from airoas.rng import Rng, hash_key, new_stream
 
 WEIGHTS = ("likelihood", "kept", "one")
@@ -76,30 +77,30 @@ def anneal_literal(
 class Printed(Record):
     """What the printed algorithm works with, for up to N particles."""
 
-    inspect: Any
-    propose: Any
-    log_likelihoods: Any
-    states: Any
+    inspect: Bound
+    propose: Bound
+    log_likelihoods: Bound
+    states: Rows
     """[N, .] after the action."""
-    proposed: Any
+    proposed: Rows
     """[N, .]"""
-    alive: Any
+    alive: Mask
     """[N] which of them have not ended."""
-    no_actions: Any
+    no_actions: Mask
     """[0] for `inspect`, which need not look at actions."""
-    logs: Any
+    logs: Reals
     """[N] log weights: before, those of the previous belief; afterwards those of the new one."""
-    likelihoods: Any
+    likelihoods: Matrix
     """[1, N] log p(o | s, a)."""
-    proposed_likelihoods: Any
+    proposed_likelihoods: Matrix
     """[1, N]"""
-    values: Any
+    values: Weights
     """[N] weights, for a moment."""
-    chosen: Any
+    chosen: Indices
     """[N]"""
-    betas: Any
+    betas: Reals
     """[101]"""
-    acceptance: Any
+    acceptance: Reals
     """[100]"""
     target: float
     """r*, as it stands at first."""
@@ -114,7 +115,7 @@ class Printed(Record):
 class Normal(Record):
     """The proposal of Alg. 5 for observations in the space of the states' continuous components."""
 
-    continuous: Any
+    continuous: Indices
     """[c] which components those are."""
     constant: float
 
@@ -177,17 +178,17 @@ def make_unused() -> Printed:
 
 
 @kernel
-def _no_inspect(owner: Any, states: Any, alive: Any, allowed: Any) -> int:
+def _no_inspect(owner: Any, states: Rows, alive: Mask, allowed: Mask) -> int:
     return 0
 
 
 @kernel
-def _no_likelihoods(owner: Any, states: Any, alive: Any, observations: Any, actions: Any, out: Any) -> None:
+def _no_likelihoods(owner: Any, states: Rows, alive: Mask, observations: Rows, actions: Rows, out: Matrix) -> None:
     pass
 
 
 @kernel
-def _propose_own(model: KernelModel, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
+def _propose_own(model: KernelModel, states: Rows, alive: Mask, actions: Rows, observations: Rows, seed: int, proposed: Rows) -> None:
     """The model's `mutate_literal`."""
     a, o = model.read_action(actions, 0), model.read_observation(observations, 0)
     own = new_stream()
@@ -198,7 +199,7 @@ def _propose_own(model: KernelModel, states: Any, alive: Any, actions: Any, obse
 
 
 @kernel
-def _propose_normal(normal: Normal, states: Any, alive: Any, actions: Any, observations: Any, seed: int, proposed: Any) -> None:
+def _propose_normal(normal: Normal, states: Rows, alive: Mask, actions: Rows, observations: Rows, seed: int, proposed: Rows) -> None:
     """Paper: Alg. 5, a normal step of variance c |s - o|_1 in each continuous component."""
     own = new_stream()
     for i in range(len(states)):
@@ -212,7 +213,7 @@ def _propose_normal(normal: Normal, states: Any, alive: Any, actions: Any, obser
             proposed[i, normal.continuous[k]] += math.sqrt(normal.constant * distance) * own.normal()
 
 
-def anneal_as_printed(work: Printed, n: int, actions: Any, observations: Any, seed: int) -> int:
+def anneal_as_printed(work: Printed, n: int, actions: Rows, observations: Rows, seed: int) -> int:
     """Algorithms 4 and 5, from n predicted states and their likelihoods."""
     states, proposed, logs = work.states[:n], work.proposed[:n], work.logs[:n]
     likelihoods, betas, values, alive = work.likelihoods[0][:n], work.betas, work.values[:n], work.alive[:n]
@@ -276,7 +277,7 @@ def anneal_as_printed(work: Printed, n: int, actions: Any, observations: Any, se
 
 
 @kernel
-def _anneal_as_printed(work: Printed, actions: Any, observations: Any, seed: int) -> int:
+def _anneal_as_printed(work: Printed, actions: Rows, observations: Rows, seed: int) -> int:
     for i in range(len(work.logs)):
         if is_no_density(work.likelihoods[0, i]):
             return BAD_LIKELIHOOD

@@ -17,7 +17,8 @@ from airoas.belief.tempering.system import Proposals, System, add_normals, copy_
 from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
-from airoas.rng import hash_key, new_stream
+from airoas.modelling.rows import Reals, Rows
+from airoas.rng import Rng, hash_key, new_stream
 
 MOVES = ("move", "gibbs", "mutate", "ancestors", "walk", "resimulate")
 """The model's own; Gibbs over successors; the model's proposal; a walk of the ancestor and of the noise (preconditioned
@@ -86,7 +87,7 @@ def accept(system: System, idle: System, whole: bool, seed: int) -> int:
     return accepted
 
 
-def _choose_new(old: Any, new: Any, draws: Any, probabilities: Any) -> None:
+def _choose_new(old: Reals, new: Reals, draws: Reals, probabilities: Reals) -> None:
     """Choices instead of branches, which nobody could predict."""
     for i in lanes(len(old)):
         stay, go = old[i], new[i]
@@ -197,7 +198,7 @@ def replay_proposals(work: Any, system: System, idle: System, beta: float, seed:
     return int(bad)
 
 
-def step_noise(records: Any, i: int, proposals: Proposals, rng: Any) -> None:
+def step_noise(records: Rows, i: int, proposals: Proposals, rng: Rng) -> None:
     """Move the draws that row i took, each by a step that keeps its own distribution.
 
     A normal moves to sqrt(1 - rho^2) u + rho z (preconditioned Crank-Nicolson), a uniform walks around the unit circle, an

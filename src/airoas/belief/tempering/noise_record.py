@@ -15,6 +15,7 @@ from numba.extending import intrinsic, models, overload, overload_attribute, ove
 from numba.np.arrayobj import make_array
 
 from airoas.compiler.fingerprint import OVERLOADED
+from airoas.modelling.rows import Rows
 from airoas.rng import Rng, rng_type
 
 UNIFORM, NORMAL, INTEGER = 1, 2, 2  # kind of an integer draw: INTEGER + n, so that another range is another kind
@@ -84,7 +85,7 @@ class RecordedRng:
         self.row[at] = x
 
 
-def recorded(rng: Any, rows: Any, i: int) -> Any:
+def recorded(rng: Rng, rows: Rows, i: int) -> Any:
     """The stream over the record in row i of an array [N, length], read from its beginning.
 
     Draws that the last run did not take are forgotten. To keep them would be wrong where a step may take draws of different
@@ -94,7 +95,7 @@ def recorded(rng: Any, rows: Any, i: int) -> Any:
     return RecordedRng(rng, rows[i])
 
 
-def forget_unused(rows: Any, i: int) -> None:
+def forget_unused(rows: Rows, i: int) -> None:
     """Read row i from its beginning again, with nothing recorded beyond the draws that it took."""
     for draw in range(rows.shape[1] // 2):
         if draw >= rows[i, 0]:

@@ -7,11 +7,11 @@ A particle of log-likelihood -inf is dead at every positive temperature.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
+from airoas.modelling.rows import Reals, Weights
 
 TOLERANCE = 0.005
 """Of log In_eff at the increment found."""
@@ -19,7 +19,7 @@ _MOST_TRIALS = 200
 
 
 @noinline
-def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> tuple[float, float, float]:
+def reweigh(log_weights: Reals, log_likelihoods: Reals, increment: float, weights: Weights) -> tuple[float, float, float]:
     """Fill `weights` with v / max v for v = w L^increment; log max v, their sum and the sum of their squares.
 
     The maximum is -inf where all are dead.
@@ -29,7 +29,7 @@ def reweigh(log_weights: Any, log_likelihoods: Any, increment: float, weights: A
     return peak, total, squares
 
 
-def peak_of(log_weights: Any, log_likelihoods: Any, increment: float) -> float:
+def peak_of(log_weights: Reals, log_likelihoods: Reals, increment: float) -> float:
     step = float(increment)  # interpreted, a numpy number would warn of 0 * inf
     peak = -math.inf
     for i in lanes(len(log_weights)):
@@ -38,7 +38,7 @@ def peak_of(log_weights: Any, log_likelihoods: Any, increment: float) -> float:
     return peak
 
 
-def weigh_at(log_weights: Any, log_likelihoods: Any, increment: float, peak: float, weights: Any) -> tuple[float, float]:
+def weigh_at(log_weights: Reals, log_likelihoods: Reals, increment: float, peak: float, weights: Weights) -> tuple[float, float]:
     step = float(increment)
     total = 0.0
     squares = 0.0
@@ -54,7 +54,7 @@ def weigh_at(log_weights: Any, log_likelihoods: Any, increment: float, peak: flo
     return total, squares
 
 
-def inefficiency(log_weights: Any, log_likelihoods: Any, increment: float, weights: Any) -> float:
+def inefficiency(log_weights: Reals, log_likelihoods: Reals, increment: float, weights: Weights) -> float:
     """In_eff = N / ESS of the weights w L^increment, which `reweigh` fills in; inf if all are dead."""
     return inefficiency_of(len(log_weights), *reweigh(log_weights, log_likelihoods, increment, weights))
 
@@ -66,7 +66,7 @@ def inefficiency_of(n: int, peak: float, total: float, squares: float) -> float:
 
 @noinline
 def solve_increment(
-    log_weights: Any, log_likelihoods: Any, remaining: float, target: float, weights: Any
+    log_weights: Reals, log_likelihoods: Reals, remaining: float, target: float, weights: Weights
 ) -> tuple[float, float, float, float]:
     """The increment at which In_eff reaches its target, and what `reweigh` gives there; `weights` are those at it.
 
@@ -106,7 +106,7 @@ def solve_increment(
 
 
 @noinline
-def take_step(log_weights: Any, log_likelihoods: Any, increment: float, log_sum: float, weights: Any, total: float) -> None:
+def take_step(log_weights: Reals, log_likelihoods: Reals, increment: float, log_sum: float, weights: Weights, total: float) -> None:
     """Take the step that `reweigh` tried: log w + increment log L less the log of their sum; `weights` over their total."""
     step = float(increment)
     for i in lanes(len(log_weights)):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from airoas.belief.tempering.system import Proposals, System, add_normals, fit_covariances
 from airoas.compiler.lanes import lane, lanes
 from airoas.compiler.specialise import noinline
-from airoas.rng import new_stream
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
+from airoas.rng import Rng, new_stream
 
 _EDGE = 5  # particles from whose distances the end of a cluster is estimated
 _TRIES = 100  # draws of a kernel until one lies within its cluster's box
@@ -41,14 +41,14 @@ def smooth(system: System, proposals: Proposals, seed: int) -> None:
     scatter(system, proposals, seed)
 
 
-def sum_of_squares(weights: Any) -> float:
+def sum_of_squares(weights: Weights) -> float:
     squares = 0.0
     for i in lanes(len(weights)):
         squares += weights[i] * weights[i]
     return squares
 
 
-def fill_squares(weights: Any, labels: Any, count: int, squares: Any) -> None:
+def fill_squares(weights: Weights, labels: Indices, count: int, squares: Reals) -> None:
     """The same of each cluster."""
     for c in range(count):
         squares[c] = 0.0
@@ -76,7 +76,7 @@ def scatter(system: System, proposals: Proposals, seed: int) -> None:
             _draw_within(system, i, proposals, own)
 
 
-def _draw_within(system: System, i: int, proposals: Proposals, rng: Any) -> None:
+def _draw_within(system: System, i: int, proposals: Proposals, rng: Rng) -> None:
     """Draw ancestor i from its kernel, cut off at the box; its centre where that does not succeed."""
     for _ in range(_TRIES):
         add_normals(system.ancestors, i, proposals, proposals.kernels, system.labels[i], 1.0, rng)
@@ -86,7 +86,7 @@ def _draw_within(system: System, i: int, proposals: Proposals, rng: Any) -> None
             system.ancestors[i, proposals.axes[k]] = system.centres[i, proposals.axes[k]]
 
 
-def is_within(rows: Any, i: int, proposals: Proposals, c: int) -> bool:
+def is_within(rows: Rows, i: int, proposals: Proposals, c: int) -> bool:
     """Whether row i lies within the box of cluster c."""
     inside, axes, box = True, proposals.axes, proposals.boxes[c]
     for k in range(proposals.n_axes):
@@ -119,7 +119,7 @@ def find_ends(system: System, proposals: Proposals, k: int, side: int) -> None:
         proposals.boxes[c, side, k] = sign * (2.0 * outermost[c] - reached[c])
 
 
-def farthest_below(rows: Any, weights: Any, axis: int, sign: float, limit: float) -> float:
+def farthest_below(rows: Rows, weights: Weights, axis: int, sign: float, limit: float) -> float:
     """The largest of the numbers below a limit; -inf where there is none."""
     nearest = -math.inf
     for i in lanes(len(rows)):
@@ -129,7 +129,7 @@ def farthest_below(rows: Any, weights: Any, axis: int, sign: float, limit: float
     return nearest
 
 
-def fill_farthest(system: System, axis: int, sign: float, count: int, limits: Any, nearest: Any) -> None:
+def fill_farthest(system: System, axis: int, sign: float, count: int, limits: Reals, nearest: Reals) -> None:
     """The same of each cluster."""
     for c in range(count):
         nearest[c] = -math.inf

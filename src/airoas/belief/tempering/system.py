@@ -3,66 +3,69 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+
+import numpy as np
 
 from airoas.belief.tempering.clusters import Clusters
 from airoas.compiler.kernels import Record
 from airoas.compiler.lanes import lane, lanes
 from airoas.compiler.specialise import noinline
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
+from airoas.rng import Rng
 
 
 class System(Record):
     """N particles on their way from a belief to its posterior; n numbers to a state."""
 
-    ancestors: Any
+    ancestors: Rows
     """[N, n] the state before the action."""
-    centres: Any
+    centres: Rows
     """[N, n] centre of the smoothing kernel that the ancestor came from; [N, 0] for moves without one."""
-    records: Any
+    records: Rows
     """[N, .] the draws that led from ancestor to state; see `noise_record`."""
-    states: Any
+    states: Rows
     """[N, n] the state after the action."""
-    labels: Any
+    labels: Indices
     """[N] the cluster that the ancestor came from, in the system in use; 0 for moves that need none."""
-    alive: Any
+    alive: Mask
     """[N] whether the particle had weight before the action."""
-    log_weights: Any
+    log_weights: Reals
     """[N] normalised."""
-    weights: Any
+    weights: Weights
     """[N] the same, not as logs."""
-    log_likelihoods: Any
+    log_likelihoods: Reals
     """[N] of the observation in the state; -inf where the episode would have ended."""
 
 
 class Proposals(Record):
     """How far proposals go. c components of a state are continuous."""
 
-    continuous: Any
+    continuous: Indices
     """[c] which."""
-    axes: Any
+    axes: Indices
     """[c] those of them that are walked on, chosen once; only the first `n_axes` entries count."""
     n_axes: int
     clusters: Clusters
-    kernels: Any
+    kernels: np.ndarray
     """[clusters, c, c] Cholesky factors of the smoothing kernels' covariances (lower triangle), over the axes."""
-    shrinks: Any
+    shrinks: Reals
     """[clusters] a, where centres are a s + (1 - a) mean."""
-    boxes: Any
+    boxes: np.ndarray
     """[clusters, 2, c] how low and how high each of the smoothed belief reaches, over the axes."""
-    walks: Any
+    walks: np.ndarray
     """[clusters, c, c] Cholesky factors of the walk's covariances, over the axes."""
-    noise: Any
+    noise: Reals
     """[draws] how far a step on each recorded draw goes."""
     walk_scale: float
     noise_scale: float
     """Multipliers of `walks` and of `noise`, adapted to the share accepted."""
-    masses: Any
+    masses: Weights
     """[clusters] weight of each, of what was fitted last."""
-    means: Any
+    means: Matrix
     """[clusters, c] over the axes."""
-    spreads: Any
+    spreads: np.ndarray
     """[clusters, c, c] covariances (lower triangle), over the axes."""
-    z: Any
+    z: Matrix
     """[threads, c] room."""
 
 
@@ -80,7 +83,7 @@ def copy_particle(target: System, j: int, source: System, i: int) -> None:
     target.log_likelihoods[j] = source.log_likelihoods[i]
 
 
-def add_normals(rows: Any, i: int, proposals: Proposals, factors: Any, c: int, scale: float, rng: Any) -> None:
+def add_normals(rows: Rows, i: int, proposals: Proposals, factors: np.ndarray, c: int, scale: float, rng: Rng) -> None:
     """Add scale * factor z to the axes of row i, z standard normal; the factor is that of cluster c."""
     z, axes, factor = proposals.z[lane()], proposals.axes, factors[c]
     for k in range(proposals.n_axes):
@@ -92,7 +95,7 @@ def add_normals(rows: Any, i: int, proposals: Proposals, factors: Any, c: int, s
 
 
 @noinline
-def choose_axes(rows: Any, weights: Any, proposals: Proposals) -> None:
+def choose_axes(rows: Rows, weights: Weights, proposals: Proposals) -> None:
     """Take the continuous components that are spread out as axes."""
     proposals.n_axes = 0
     for k in range(len(proposals.continuous)):
@@ -102,20 +105,20 @@ def choose_axes(rows: Any, weights: Any, proposals: Proposals) -> None:
             proposals.n_axes += 1
 
 
-def _moments(rows: Any, weights: Any, axis: int) -> tuple[float, float]:
+def _moments(rows: Rows, weights: Weights, axis: int) -> tuple[float, float]:
     """Mean and variance of a column, by weights that sum to 1."""
     average = mean_of(rows, weights, axis)
     return average, covariance_of(rows, weights, axis, average, axis, average)
 
 
-def mean_of(rows: Any, weights: Any, axis: int) -> float:
+def mean_of(rows: Rows, weights: Weights, axis: int) -> float:
     average = 0.0
     for i in lanes(len(rows)):
         average += weights[i] * rows[i, axis]
     return average
 
 
-def covariance_of(rows: Any, weights: Any, one: int, mean_one: float, other: int, mean_other: float) -> float:
+def covariance_of(rows: Rows, weights: Weights, one: int, mean_one: float, other: int, mean_other: float) -> float:
     total = 0.0
     for i in lanes(len(rows)):
         total += weights[i] * (rows[i, one] - mean_one) * (rows[i, other] - mean_other)
@@ -127,7 +130,7 @@ def _is_spread(average: float, variance: float) -> bool:
 
 
 @noinline
-def fit_covariances(rows: Any, weights: Any, labels: Any, proposals: Proposals, factors: Any, size: float) -> None:
+def fit_covariances(rows: Rows, weights: Weights, labels: Indices, proposals: Proposals, factors: np.ndarray, size: float) -> None:
     """Each cluster's factor becomes `size` times the Cholesky factor of its weighted covariance over the axes; the means stay in `means`.
 
     Where its particles have become copies of one on some axis the factor stays as it was: a walk of no length would never part
@@ -146,7 +149,7 @@ def fit_covariances(rows: Any, weights: Any, labels: Any, proposals: Proposals, 
             factorise(spreads, factors, c, d, size)
 
 
-def factorise(spreads: Any, factors: Any, c: int, d: int, size: float) -> None:
+def factorise(spreads: np.ndarray, factors: np.ndarray, c: int, d: int, size: float) -> None:
     """`size` times the Cholesky factor of a cluster's covariance."""
     for k in range(d):
         for j in range(k + 1):
@@ -163,7 +166,7 @@ def factorise(spreads: Any, factors: Any, c: int, d: int, size: float) -> None:
             factors[c, k, j] *= size
 
 
-def fill_moments(rows: Any, weights: Any, proposals: Proposals) -> None:
+def fill_moments(rows: Rows, weights: Weights, proposals: Proposals) -> None:
     """Mass, mean and covariances over the axes of one cluster, by weights that sum to 1."""
     means, spreads, axes, d = proposals.means, proposals.spreads, proposals.axes, proposals.n_axes
     proposals.masses[0] = 1.0
@@ -175,7 +178,7 @@ def fill_moments(rows: Any, weights: Any, proposals: Proposals) -> None:
 
 
 @noinline
-def fill_all_moments(rows: Any, weights: Any, labels: Any, proposals: Proposals) -> None:
+def fill_all_moments(rows: Rows, weights: Weights, labels: Indices, proposals: Proposals) -> None:
     """The same of several."""
     masses, means, spreads = proposals.masses, proposals.means, proposals.spreads
     n, axes, d, count = len(rows), proposals.axes, proposals.n_axes, proposals.clusters.count
@@ -202,7 +205,7 @@ def fill_all_moments(rows: Any, weights: Any, labels: Any, proposals: Proposals)
 
 
 @noinline
-def fit_noise(records: Any, proposals: Proposals, size: float) -> None:
+def fit_noise(records: Rows, proposals: Proposals, size: float) -> None:
     """Steps on the noise become `size` times the spread of each draw over the particles that took it."""
     for draw in range(len(proposals.noise)):
         count, total = sum_of_draw(records, draw)
@@ -212,7 +215,7 @@ def fit_noise(records: Any, proposals: Proposals, size: float) -> None:
             proposals.noise[draw] = size * math.sqrt(squares / count)
 
 
-def sum_of_draw(records: Any, draw: int) -> tuple[int, float]:
+def sum_of_draw(records: Rows, draw: int) -> tuple[int, float]:
     """How many took that draw, and what theirs add up to."""
     count, total = 0, 0.0
     for i in lanes(len(records)):
@@ -222,7 +225,7 @@ def sum_of_draw(records: Any, draw: int) -> tuple[int, float]:
     return count, total
 
 
-def squares_of_draw(records: Any, draw: int, average: float) -> float:
+def squares_of_draw(records: Rows, draw: int, average: float) -> float:
     squares = 0.0
     for i in lanes(len(records)):
         if records[i, 0] > draw:

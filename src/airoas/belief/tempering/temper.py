@@ -20,11 +20,12 @@ from airoas.belief.tempering.schedule import reweigh, solve_increment, take_step
 from airoas.belief.tempering.smoothing import smooth
 from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariances, fit_noise
 from airoas.compiler.clock import now
-from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
 from airoas.rng import hash_key, new_stream
 
 # how it ended, besides the failures of a move
@@ -39,38 +40,38 @@ MOST_DRAWS = 64
 class Tempering(Record):
     """A tempering: the model's functions, two particle systems, options and what comes out."""
 
-    inspect: Any
-    step: Any
-    log_likelihoods: Any
-    replay: Any
-    sweep: Any
-    mutate: Any
-    weigh_transitions: Any
+    inspect: Bound
+    step: Bound
+    log_likelihoods: Bound
+    replay: Bound
+    sweep: Bound
+    mutate: Bound
+    weigh_transitions: Bound
     first: System
     second: System
     """They change places when particles are resampled; the idle one holds proposals."""
     swapped: bool
     """Whether the second one is in use."""
     proposals: Proposals
-    chosen: Any
+    chosen: Indices
     """[N] which particles survive."""
-    numbers: Any
+    numbers: Indices
     """[N] 0, 1, .."""
-    row: Any
+    row: Matrix
     """[1, N] room for likelihoods."""
-    rewards: Any
+    rewards: Reals
     """[N] room."""
-    no_actions: Any
+    no_actions: Mask
     """[0] for `inspect`, which need not look at actions."""
-    schedule: Any
+    schedule: Reals
     """[K] temperatures, where they are fixed."""
-    betas: Any
+    betas: Reals
     """[stages + 1] temperatures visited."""
-    acceptance: Any
+    acceptance: Reals
     """[stages]"""
-    actions: Any
+    actions: Rows
     """[1, .]"""
-    observations: Any
+    observations: Rows
     """[1, .]"""
     move: int
     """Index into MOVES."""
@@ -221,7 +222,7 @@ def begin(work: Tempering) -> None:
             proposals.noise[k] = 1.0
 
 
-def clear(rows: Any) -> None:
+def clear(rows: Rows) -> None:
     for i in lanes(len(rows)):
         for k in range(rows.shape[1]):
             rows[i, k] = 0.0
@@ -242,7 +243,7 @@ def predict(work: Tempering, seed: int) -> int:
     return OK if bad == 0 else BAD_LIKELIHOOD
 
 
-def predict_particles(work: Tempering, system: System, arrived: Any, seed: int) -> tuple[int, int]:
+def predict_particles(work: Tempering, system: System, arrived: Mask, seed: int) -> tuple[int, int]:
     """The same; how many likelihoods were no density, and how many states are not finite. arrived: room."""
     n = len(work.chosen)
     endless = 0
@@ -346,7 +347,7 @@ def spread(work: Tempering, seed: int) -> int:
     return LATE if now() >= work.deadline and not work.is_anytime else int(predict(work, next_seed(work, seed)))
 
 
-def divide(weights: Any, total: float) -> None:
+def divide(weights: Weights, total: float) -> None:
     for i in lanes(len(weights)):
         weights[i] /= total
 
@@ -391,7 +392,7 @@ def next_temperature(work: Tempering, seed: int) -> int:
     return OK
 
 
-def survive(target: System, source: System, chosen: Any) -> None:
+def survive(target: System, source: System, chosen: Indices) -> None:
     """The chosen particles, with equal weights."""
     n = len(chosen)
     for j in lanes(n):

@@ -8,63 +8,65 @@ so that it is a lower bound at every belief, whichever one it was made for.
 from __future__ import annotations
 
 import math
-from typing import Any
+
+import numpy as np
 
 from airoas.bounds.sides import ILLEGAL
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Weights
 
 
 class FiniteModel(Record):
     """A finite model written out; see `airoas.bounds.finite.enumeration`."""
 
-    successors: Any
-    probabilities: Any
-    rewards: Any
-    legal: Any
-    terminal: Any
-    likelihoods: Any
+    successors: np.ndarray
+    probabilities: np.ndarray
+    rewards: Matrix
+    legal: np.ndarray
+    terminal: Mask
+    likelihoods: np.ndarray
     """[S, A, O] of each observation in the state arrived in; none in a terminal one, for the end of an episode is observed."""
-    discount: Any
+    discount: Reals
     """[1]"""
 
 
 class AlphaVectors(Record):
     """Closed-loop plans: the first `count` of N alpha vectors."""
 
-    values: Any
+    values: Matrix
     """[S, N]; ILLEGAL where the plan cannot be followed."""
-    actions: Any
+    actions: Indices
     """[N] what each does first; -1 where it is not tied to one."""
-    count: Any
+    count: Indices
     """[1]"""
 
 
 class Workspace(Record):
     """What a backup works in."""
 
-    mass: Any
+    mass: Weights
     """[S] the belief after an action; 0 between uses."""
-    reached: Any
+    reached: Indices
     """[S] the states where it is not."""
-    sums: Any
+    sums: Matrix
     """[O, N] the value of each plan, with each observation."""
-    possible: Any
+    possible: Mask
     """[O] whether it can be seen."""
-    follow: Any
+    follow: np.ndarray
     """[A, O] the best plan to follow."""
-    usual: Any
+    usual: np.ndarray
     """[A, O] the one to follow after what cannot be seen from the belief at hand."""
-    after: Any
+    after: Reals
     """[S] value of having arrived."""
-    vector: Any
+    vector: Reals
     """[S] the plan made."""
-    work: Any
+    work: Reals
     """[1] multiplications so far: time as no machine changes it."""
 
 
 @noinline
-def predict(problem: FiniteModel, states: Any, weights: Any, a: int, workspace: Workspace) -> int:
+def predict(problem: FiniteModel, states: Indices, weights: Weights, a: int, workspace: Workspace) -> int:
     """Puts the live part of a belief after an action into `mass`; the number of states it has."""
     count = 0
     for e in range(len(states)):
@@ -114,7 +116,7 @@ def choose_plans(problem: FiniteModel, plans: AlphaVectors, a: int, count: int, 
 
 
 @noinline
-def backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
+def backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Indices, weights: Weights, workspace: Workspace) -> int:
     """The best plan at a belief, or for several together, into `vector`; its first action, -1 where none is legal."""
     best, most = -1, -math.inf
     for a in range(problem.rewards.shape[1]):
@@ -154,7 +156,7 @@ def make_vector(problem: FiniteModel, plans: AlphaVectors, a: int, workspace: Wo
     workspace.work[0] += len(workspace.vector) * (problem.successors.shape[2] + len(workspace.possible))
 
 
-def is_legal(problem: FiniteModel, states: Any, a: int) -> bool:
+def is_legal(problem: FiniteModel, states: Indices, a: int) -> bool:
     """Whether every state allows the action."""
     for e in range(len(states)):  # noqa: SIM110
         if not problem.legal[states[e], a]:
@@ -162,7 +164,7 @@ def is_legal(problem: FiniteModel, states: Any, a: int) -> bool:
     return True
 
 
-def best_plan(plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
+def best_plan(plans: AlphaVectors, states: Indices, weights: Weights, workspace: Workspace) -> int:
     """The plan that is worth most at a belief; what each is worth is left in sums[0]."""
     number, sums = plans.count[0], workspace.sums[0]
     for k in range(number):
@@ -175,7 +177,7 @@ def best_plan(plans: AlphaVectors, states: Any, weights: Any, workspace: Workspa
     return largest(sums, number)
 
 
-def largest(values: Any, number: int) -> int:
+def largest(values: Reals, number: int) -> int:
     best = 0
     for k in range(1, number):
         if values[k] > values[best]:
@@ -183,7 +185,7 @@ def largest(values: Any, number: int) -> int:
     return best
 
 
-def expected_value(vector: Any, states: Any, weights: Any) -> float:
+def expected_value(vector: Reals, states: Indices, weights: Weights) -> float:
     """The value of a plan at a belief."""
     total = 0.0
     for e in range(len(states)):

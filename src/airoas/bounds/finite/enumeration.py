@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
-from airoas.rng import stream
+from airoas.modelling.rows import Mask, Matrix, Rows, are_equal
+from airoas.modelling.successors import has_more
+from airoas.rng import Rng, stream
 
 MOST_BYTES = 1 << 30
 """Of an enumeration; larger models are not written out."""
@@ -101,7 +103,7 @@ def _widest(model: KernelModel, size: int) -> tuple[int, float]:
                 continue
             total = 0.0
             k = 0
-            while total < 1.0 - 1e-12 and k < size:
+            while has_more(total, k, size):
                 _, p = model.successor(s, a, k)
                 total += p
                 k += 1
@@ -112,7 +114,7 @@ def _widest(model: KernelModel, size: int) -> tuple[int, float]:
 
 
 @kernel
-def _fill_transitions(model: KernelModel, successors: Any, probabilities: Any, legal: Any, terminal: Any) -> None:
+def _fill_transitions(model: KernelModel, successors: np.ndarray, probabilities: np.ndarray, legal: np.ndarray, terminal: Mask) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         terminal[i] = model.is_terminal(s)
@@ -123,7 +125,7 @@ def _fill_transitions(model: KernelModel, successors: Any, probabilities: Any, l
                 continue
             total = 0.0
             k = 0
-            while total < 1.0 - 1e-12 and k < successors.shape[2]:
+            while has_more(total, k, successors.shape[2]):
                 s2, p = model.successor(s, a, k)
                 successors[i, a, k] = model.index(s2)
                 probabilities[i, a, k] = p
@@ -132,7 +134,7 @@ def _fill_transitions(model: KernelModel, successors: Any, probabilities: Any, l
 
 
 @kernel
-def _fill_rewards(model: KernelModel, rewards: Any) -> None:
+def _fill_rewards(model: KernelModel, rewards: Matrix) -> None:
     for i in range(rewards.shape[0]):
         s = model.state(i)
         if not model.is_terminal(s):
@@ -141,7 +143,7 @@ def _fill_rewards(model: KernelModel, rewards: Any) -> None:
 
 
 @kernel
-def _simulate_rewards(model: KernelModel, rewards: Any, draws: int, rng: Any) -> bool:
+def _simulate_rewards(model: KernelModel, rewards: Matrix, draws: int, rng: Rng) -> bool:
     """Whether they vary."""
     vary = False
     for i in range(rewards.shape[0]):
@@ -158,7 +160,7 @@ def _simulate_rewards(model: KernelModel, rewards: Any, draws: int, rng: Any) ->
 
 
 @kernel
-def _meet_observations(model: KernelModel, terminal: Any, seen: Any, row: Any, draws: int, rng: Any) -> int:
+def _meet_observations(model: KernelModel, terminal: Mask, seen: Rows, row: Rows, draws: int, rng: Rng) -> int:
     """Collect the observations drawn in every state; how many there are, -1 where `seen` is too short."""
     count = 0
     for i in range(len(terminal)):
@@ -170,10 +172,7 @@ def _meet_observations(model: KernelModel, terminal: Any, seen: Any, row: Any, d
                 model.write_observation(row, 0, model.observe(s, a, rng))
                 known = False
                 for j in range(count):
-                    same = True
-                    for k in range(row.shape[1]):
-                        same = same and seen[j, k] == row[0, k]
-                    known = known or same
+                    known = known or are_equal(seen, j, row, 0)
                 if not known:
                     if count == len(seen):
                         return -1
@@ -184,7 +183,7 @@ def _meet_observations(model: KernelModel, terminal: Any, seen: Any, row: Any, d
 
 
 @kernel
-def _weigh_observations(model: KernelModel, terminal: Any, seen: Any, likelihoods: Any) -> None:
+def _weigh_observations(model: KernelModel, terminal: Mask, seen: Rows, likelihoods: np.ndarray) -> None:
     for i in range(len(terminal)):
         s = model.state(i)
         if not terminal[i]:

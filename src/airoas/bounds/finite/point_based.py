@@ -28,7 +28,8 @@ from airoas.bounds.finite.values import checked_discount
 from airoas.compiler.kernels import Record, kernel
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
-from airoas.rng import stream
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
+from airoas.rng import Rng, stream
 
 MOST_LIKELIHOODS = 1 << 24
 """States times actions times observations; larger models are refused."""
@@ -53,16 +54,16 @@ _PRECISION = 1e-5  # of the range of rewards: what counts as an improvement
 class BeliefPoints(Record):
     """Beliefs: point i has the entries from starts[i] to starts[i + 1] of states and weights. The first is the initial one."""
 
-    states: Any
-    weights: Any
-    starts: Any
-    values: Any
+    states: Indices
+    weights: Weights
+    starts: Indices
+    values: Reals
     """[P] of the best plan there."""
-    winners: Any
+    winners: Indices
     """[P] which one that is."""
-    before: Any
+    before: Reals
     """[P] values when the sweep began."""
-    count: Any
+    count: Indices
     """[1]"""
 
 
@@ -232,7 +233,7 @@ def _condense(problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, w
 
 
 @kernel
-def _number(model: KernelModel, states: Any, indices: Any) -> None:
+def _number(model: KernelModel, states: Rows, indices: Indices) -> None:
     for i in range(len(states)):
         indices[i] = model.index(model.read_state(states, i))
 
@@ -246,7 +247,7 @@ def _collect(
     most: int,
     longest: int,
     exploration: float,
-    rng: Any,
+    rng: Rng,
 ) -> None:
     """Follow the best plans from the initial belief again and again, until there are `most` points or no room for the next.
 
@@ -297,7 +298,13 @@ def _collect(
 
 @kernel
 def _sweep(
-    problem: FiniteModel, plans: AlphaVectors, points: BeliefPoints, mixed: Any, mixed_weights: Any, workspace: Workspace, small: float
+    problem: FiniteModel,
+    plans: AlphaVectors,
+    points: BeliefPoints,
+    mixed: Indices,
+    mixed_weights: Weights,
+    workspace: Workspace,
+    small: float,
 ) -> None:
     """Back up at every point that no new plan has improved yet. What a point excludes is answered as all of them mixed would.
 
@@ -334,7 +341,7 @@ def _sweep(
 
 
 @kernel
-def _backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Any, weights: Any, workspace: Workspace) -> int:
+def _backup_at_belief(problem: FiniteModel, plans: AlphaVectors, states: Indices, weights: Weights, workspace: Workspace) -> int:
     return int(backup_at_belief(problem, plans, states, weights, workspace))
 
 

@@ -13,6 +13,7 @@ from airoas.bounds.finite.enumeration import Enumeration, enumerate_model, obser
 from airoas.compiler.kernels import kernel
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals
 
 
 def mdp_q_values(model: Any, tolerance: float = 1e-9, table: Enumeration | None = None) -> np.ndarray:
@@ -76,7 +77,15 @@ def checked_discount(model: KernelModel) -> float:
 
 @kernel
 def _iterate_values(
-    successors: Any, probabilities: Any, rewards: Any, legal: Any, terminal: Any, discount: float, small: float, values: Any, q: Any
+    successors: np.ndarray,
+    probabilities: np.ndarray,
+    rewards: Matrix,
+    legal: np.ndarray,
+    terminal: Mask,
+    discount: float,
+    small: float,
+    values: Reals,
+    q: Matrix,
 ) -> None:
     """Sweep in place until no value falls by more than `small`. Staying where one is, is solved for at once."""
     change = small + 1.0
@@ -104,7 +113,15 @@ def _iterate_values(
 
 @kernel
 def _iterate_informed(
-    successors: Any, probabilities: Any, rewards: Any, legal: Any, terminal: Any, likelihoods: Any, discount: float, small: float, q: Any
+    successors: np.ndarray,
+    probabilities: np.ndarray,
+    rewards: Matrix,
+    legal: np.ndarray,
+    terminal: Mask,
+    likelihoods: np.ndarray,
+    discount: float,
+    small: float,
+    q: Matrix,
 ) -> None:
     """Sweep in place until no value falls by more than `small`."""
     actions = rewards.shape[1]
@@ -151,7 +168,14 @@ def _iterate_informed(
 
 @kernel
 def _iterate_repeated(
-    successors: Any, probabilities: Any, rewards: Any, terminal: Any, actions: Any, discount: float, small: float, values: Any
+    successors: np.ndarray,
+    probabilities: np.ndarray,
+    rewards: Matrix,
+    terminal: Mask,
+    actions: Indices,
+    discount: float,
+    small: float,
+    values: Matrix,
 ) -> None:
     """Sweep in place until no value rises by more than `small`. Staying where one is, is solved for at once."""
     for column in range(len(actions)):

@@ -6,7 +6,6 @@ States that are rarely met are gone on from more often (Ecoffet et al., 2021), u
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from airoas.belief.resampling import indices
 from airoas.bounds.learned.walks import horizon, walk
 from airoas.compiler.kernels import current_mode
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows
 from airoas.rng import hash_key, stream
 
 _ROUNDS, _STARTS, _BURST = 60, 500, 12  # how often it is gone on, from how many states, and for how many steps
@@ -23,7 +24,7 @@ _HIGHER = 0.05  # of the range of the rewards met at random, for a reward to be 
 
 
 @functools.lru_cache(8)
-def explore(model: Any) -> np.ndarray:
+def explore(model: KernelModel) -> np.ndarray:
     """States [n, dim] on ways to rewards higher than those that random actions meet; none where no higher ones were found."""
     starts, rng = _STARTS if current_mode() == "compiled" else _STARTS // 50, stream(0, "explore")
     visited = walk(model, starts, 4, 1.0, rng)
@@ -53,7 +54,7 @@ def explore(model: Any) -> np.ndarray:
     return met[sorted(on_ways)]
 
 
-def _repeat(model: Any, states: np.ndarray, actions: np.ndarray, sought: float, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _repeat(model: KernelModel, states: Rows, actions: Rows, sought: float, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where an action for each state [n, dim] leads in some steps, which of them go on [n], and which met a reward that is sought [n]."""
     functions, n = batch(model), len(states)
     going, high = np.ones(n, np.bool_), np.zeros(n, np.bool_)
@@ -68,7 +69,7 @@ def _repeat(model: Any, states: np.ndarray, actions: np.ndarray, sought: float, 
     return states, going, high
 
 
-def _rewards(model: Any, states: np.ndarray) -> np.ndarray:
+def _rewards(model: KernelModel, states: Rows) -> np.ndarray:
     """[.] of every legal action in every state."""
     functions, n, result = batch(model), len(states), [np.zeros(1)]
     alive, allowed, arrived, rewards = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n)
@@ -80,7 +81,7 @@ def _rewards(model: Any, states: np.ndarray) -> np.ndarray:
     return np.concatenate(result)
 
 
-def _rarity(states: np.ndarray) -> np.ndarray:
+def _rarity(states: Rows) -> np.ndarray:
     """[n] one over how many of the states lie in the same cell."""
     low, high = states.min(axis=0), states.max(axis=0)
     varies = high > low

@@ -8,7 +8,6 @@ ever. Nothing here is proved: the grid is coarse and its box ends somewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from airoas.bounds.learned.grid import MOST_AXES, MOST_PLANS, Grid, draws, inter
 from airoas.bounds.sides import ILLEGAL
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import Simulator, batch
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import hash_key, stream
 
 _LONGEST = 20  # steps of the first action of a plan
@@ -25,19 +26,19 @@ _WORK = 60_000_000  # steps looked up for plans
 class GridSteps(Record):
     """What every action did at every point, in D draws."""
 
-    rewards: Any
+    rewards: Matrix
     """[points, A] means."""
-    blocked: Any
+    blocked: np.ndarray
     """[points, A] whether the action is not legal."""
-    rows: Any
+    rows: np.ndarray
     """[points, A, D] the table's row below the successor; -1 for a terminal state."""
-    beyond: Any
+    beyond: np.ndarray
     """[points, A, D, 3] how far the successor lies beyond it on each axis."""
-    strides: Any
+    strides: Indices
     """[3] how far apart neighbours on the axes are in a table."""
 
 
-def step_grid(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> GridSteps:
+def step_grid(model: KernelModel, grid: Grid, visited: Rows, progress: Callable[[str], None]) -> GridSteps:
     """Every point of the grid stepped with every action. visited [n, dim]: states on walks."""
     points, n = int(np.prod(grid.size) * np.prod(grid.count)), draws(model, visited)
     stepped = GridSteps(
@@ -61,7 +62,7 @@ def _small(stepped: GridSteps) -> float:
     return 1e-4 * max(1e-12, float(np.abs(stepped.rewards).max()))
 
 
-def estimate_values(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate_values(model: KernelModel, grid: Grid, visited: Rows, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """On the grid: `q` [points, A] of the fully observable problem."""
     stepped = step_grid(model, grid, visited, progress)
     progress("iterating values")
@@ -70,7 +71,7 @@ def estimate_values(model: Any, grid: Grid, visited: np.ndarray, progress: Calla
     return {"q": np.where(stepped.blocked, ILLEGAL, q)}
 
 
-def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate_plans(model: KernelModel, grid: Grid, visited: Rows, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """On the grid: `plans` [points, K] with their `first` actions; `visited` are the states to judge them by."""
     stepped = step_grid(model, grid, visited, progress)
     progress("iterating plans")
@@ -78,7 +79,7 @@ def estimate_plans(model: Any, grid: Grid, visited: np.ndarray, progress: Callab
     return {"plans": plans, "first": np.array(first)}
 
 
-def _plans(model: Any, grid: Grid, visited: np.ndarray, stepped: GridSteps, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
+def _plans(model: KernelModel, grid: Grid, visited: Rows, stepped: GridSteps, small: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """The values [points, K] of the plans that together are worth most in the states visited, and their first actions."""
     points, discount = len(stepped.rewards), model.discount
     always = [a for a in range(model.n_actions) if not stepped.blocked[:, a].any()]
@@ -132,7 +133,7 @@ def best_set(plan_values: np.ndarray) -> list[int]:
 
 
 @kernel
-def _set_points(grid: Grid, states: Any) -> None:
+def _set_points(grid: Grid, states: Rows) -> None:
     for point in range(len(states)):
         set_point(grid, point, states, point)
 
@@ -141,15 +142,15 @@ def _set_points(grid: Grid, states: Any) -> None:
 def _step_all(
     simulator: Simulator,
     grid: Grid,
-    states: Any,
-    alive: Any,
-    actions: Any,
+    states: Rows,
+    alive: Mask,
+    actions: Rows,
     stepped: GridSteps,
     seed: int,
-    numbers: Any,
-    after: Any,
-    rewards: Any,
-    arrived: Any,
+    numbers: Indices,
+    after: Rows,
+    rewards: Reals,
+    arrived: Mask,
 ) -> None:
     """Step every point with every action."""
     n = stepped.rows.shape[2]
@@ -172,7 +173,7 @@ def _step_all(
                     stepped.beyond[point, a, d, 2] = h
 
 
-def _ahead(stepped: GridSteps, discount: float, values: Any, point: int, a: int) -> float:
+def _ahead(stepped: GridSteps, discount: float, values: Reals, point: int, a: int) -> float:
     """The mean reward, and the discounted values where the action leads."""
     total = 0.0
     n = stepped.rows.shape[2]
@@ -193,7 +194,7 @@ def _ahead(stepped: GridSteps, discount: float, values: Any, point: int, a: int)
 
 
 @kernel
-def _iterate(stepped: GridSteps, discount: float, small: float, values: Any, q: Any) -> None:
+def _iterate(stepped: GridSteps, discount: float, small: float, values: Reals, q: Matrix) -> None:
     """Sweep Q [points, A] in place, forth and back in turn, until the values change by less than `small`, 1000 times at most."""
     for turn in range(1000):
         change = 0.0
@@ -211,7 +212,7 @@ def _iterate(stepped: GridSteps, discount: float, small: float, values: Any, q: 
 
 
 @kernel
-def _repeat(stepped: GridSteps, a: int, discount: float, small: float, values: Any) -> None:
+def _repeat(stepped: GridSteps, a: int, discount: float, small: float, values: Reals) -> None:
     """Sweep [points] in place, the value of repeating a."""
     for _ in range(1000):
         change = 0.0
@@ -224,6 +225,6 @@ def _repeat(stepped: GridSteps, a: int, discount: float, small: float, values: A
 
 
 @kernel
-def _once(stepped: GridSteps, a: int, discount: float, values: Any, result: Any) -> None:
+def _once(stepped: GridSteps, a: int, discount: float, values: Reals, result: Reals) -> None:
     for point in range(len(values)):
         result[point] = _ahead(stepped, discount, values, point, a)

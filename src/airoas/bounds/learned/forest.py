@@ -7,12 +7,12 @@ learned there, so that nothing looked up lies beyond what was seen, whatever the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
+from airoas.rng import Rng
 
 TREES = 6
 _CUTS = 12  # tried at a node
@@ -21,21 +21,21 @@ _CUTS = 12  # tried at a node
 class Forest(Record):
     """Nodes of all trees. At a node the state goes to `child` where `first` less `second` is below `cut`, else to the one after."""
 
-    roots: Any
+    roots: Indices
     """[TREES]"""
-    first: Any
+    first: Indices
     """[nodes] a component."""
-    second: Any
+    second: Indices
     """[nodes] a component, or none where it is their number."""
-    cut: Any
+    cut: Reals
     """[nodes]"""
-    child: Any
+    child: Indices
     """[nodes] -1 for a leaf."""
-    values: Any
+    values: Matrix
     """[nodes, width] of a leaf, already divided by the number of trees."""
 
 
-def grow(states: np.ndarray, targets: np.ndarray, fewest: int, rng: Any) -> Forest:
+def grow(states: Rows, targets: np.ndarray, fewest: int, rng: Rng) -> Forest:
     """A forest whose leaves hold alike targets [n, width] of states [n, dim], at least `fewest`; its values are for `learn`."""
     n, most = len(states), TREES * (2 * len(states) // fewest + 1)
     forest = Forest(
@@ -62,13 +62,13 @@ def zero(width: int) -> Forest:
     )
 
 
-def along(states: Any, i: int, first: int, second: int) -> float:
+def along(states: Rows, i: int, first: int, second: int) -> float:
     """A component of a row, less another."""
     return float(states[i, first] - (states[i, second] if second < states.shape[1] else 0.0))
 
 
 @kernel
-def _grow(forest: Forest, states: Any, targets: Any, fewest: int, order: Any, waiting: Any, sums: Any, rng: Any) -> int:
+def _grow(forest: Forest, states: Rows, targets: Matrix, fewest: int, order: Indices, waiting: np.ndarray, sums: Matrix, rng: Rng) -> int:
     """Split until leaves are small or alike; how many nodes there are. waiting [., 3]: nodes with their part of `order`."""
     dim, width, nodes = states.shape[1], targets.shape[1], 0
     for tree in range(len(forest.roots)):
@@ -120,7 +120,7 @@ def _grow(forest: Forest, states: Any, targets: Any, fewest: int, order: Any, wa
     return nodes
 
 
-def leaf_of(forest: Forest, states: Any, i: int, tree: int) -> int:
+def leaf_of(forest: Forest, states: Rows, i: int, tree: int) -> int:
     """Where row i ends in a tree."""
     node = forest.roots[tree]
     while forest.child[node] >= 0:
@@ -129,7 +129,7 @@ def leaf_of(forest: Forest, states: Any, i: int, tree: int) -> int:
 
 
 @kernel
-def find_leaves(forest: Forest, states: Any, leaves: Any) -> None:
+def find_leaves(forest: Forest, states: Rows, leaves: np.ndarray) -> None:
     """leaves [n, TREES]: where each row ends in each tree."""
     for i in range(len(states)):
         for tree in range(len(forest.roots)):
@@ -137,7 +137,7 @@ def find_leaves(forest: Forest, states: Any, leaves: Any) -> None:
 
 
 @kernel
-def learn(forest: Forest, leaves: Any, targets: Any, counts: Any) -> None:
+def learn(forest: Forest, leaves: np.ndarray, targets: Matrix, counts: Reals) -> None:
     """Put the means of the targets [n, width] into the leaves. counts [nodes]: room."""
     for node in range(len(counts)):
         counts[node] = 0.0
@@ -156,7 +156,7 @@ def learn(forest: Forest, leaves: Any, targets: Any, counts: Any) -> None:
 
 
 @kernel
-def _look_up(forest: Forest, states: Any, alive: Any, out: Any, at: int) -> None:
+def _look_up(forest: Forest, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     width = forest.values.shape[1]
     for i in range(len(states)):
         if not alive[i]:

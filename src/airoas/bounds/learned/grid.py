@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.bounds.learned.explore import explore
 from airoas.bounds.learned.walks import is_random, typical_steps, walk
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import stream
 
 MOST_AXES = 3
@@ -26,19 +26,19 @@ _NUMBERS = 4_000_000  # of the tables
 class Grid(Record):
     """Where the points lie. Three continuous axes, those too many of one point; any number of whole-numbered ones."""
 
-    axes: Any
+    axes: Indices
     """[3] components of the state."""
-    low: Any
+    low: Reals
     """[3]"""
-    spacing: Any
+    spacing: Reals
     """[3]"""
-    size: Any
+    size: Indices
     """[3]"""
-    whole: Any
+    whole: Indices
     """[w] components of whole numbers that vary."""
-    least: Any
+    least: Indices
     """[w]"""
-    count: Any
+    count: Indices
     """[w]"""
 
 
@@ -46,11 +46,11 @@ class Values(Record):
     """The data of `interpolation`."""
 
     grid: Grid
-    values: Any
+    values: Matrix
     """[points, width]"""
 
 
-def shape_of(model: Any) -> tuple[Grid, np.ndarray] | None:
+def shape_of(model: KernelModel) -> tuple[Grid, np.ndarray] | None:
     """The grid over where random actions lead, and the ways to high rewards, and states there [n, dim]; None where it would be too
     large."""
     kinds = model.shapes.state.kinds
@@ -103,7 +103,7 @@ def _sizes(lengths: np.ndarray, steps: np.ndarray, budget: float) -> list[int] |
     return None
 
 
-def draws(model: Any, visited: np.ndarray) -> int:
+def draws(model: KernelModel, visited: Rows) -> int:
     """How many steps to simulate at each point: 1 where they are certain, as far as trying shows."""
     return DRAWS if is_random(model, visited) else 1
 
@@ -122,7 +122,7 @@ def _below(x: float, low: float, spacing: float, size: int) -> tuple[int, float]
     return i, u - i
 
 
-def locate(grid: Grid, states: Any, row: int) -> tuple[int, float, float, float]:
+def locate(grid: Grid, states: Rows, row: int) -> tuple[int, float, float, float]:
     """The table's row below a state, and the three ways beyond it."""
     block = 0
     for k in range(len(grid.whole)):
@@ -134,7 +134,7 @@ def locate(grid: Grid, states: Any, row: int) -> tuple[int, float, float, float]
     return ((block * grid.size[0] + i) * grid.size[1] + j) * grid.size[2] + k, f, g, h
 
 
-def set_point(grid: Grid, point: int, states: Any, row: int) -> None:
+def set_point(grid: Grid, point: int, states: Rows, row: int) -> None:
     """Write a point of the grid into the components that vary."""
     rest = point
     for k in range(2, -1, -1):
@@ -147,7 +147,7 @@ def set_point(grid: Grid, point: int, states: Any, row: int) -> None:
 
 
 @kernel
-def _interpolate(data: Values, states: Any, alive: Any, out: Any, at: int) -> None:
+def _interpolate(data: Values, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     values, grid = data.values, data.grid
     width = values.shape[1]
     for i in range(len(states)):

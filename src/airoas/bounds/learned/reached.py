@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from airoas.bounds.learned.walks import walk
 from airoas.bounds.sides import ILLEGAL, bind
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import hash_key, stream
 
 _MOST_STATES = 2_000_000
@@ -29,19 +30,19 @@ _TERMINAL, _UNKNOWN = -1, -2  # in place of a successor
 class Reached(Record):
     """States by their rows: slots [a power of 2] of numbers of states, open addressing, -1 where free."""
 
-    slots: Any
-    states: Any
+    slots: Indices
+    states: Rows
     """[S, dim]"""
-    values: Any
+    values: Matrix
     """[S + 1, width]; the last row is for states that were not reached."""
 
 
-def is_whole(model: Any) -> bool:
+def is_whole(model: KernelModel) -> bool:
     """Whether a state consists of whole numbers and flags alone."""
     return "float" not in model.shapes.state.kinds
 
 
-def slot_of(slots: Any, states: Any, rows: Any, i: int) -> int:
+def slot_of(slots: Indices, states: Rows, rows: Rows, i: int) -> int:
     """Where the number of row i stands among the slots, or the free one where it belongs."""
     mask, key = len(slots) - 1, 0
     for k in range(rows.shape[1]):
@@ -58,7 +59,7 @@ def slot_of(slots: Any, states: Any, rows: Any, i: int) -> int:
 
 
 @kernel
-def _add(slots: Any, states: Any, count: int, rows: Any, alive: Any, numbers: Any) -> int:
+def _add(slots: Indices, states: Rows, count: int, rows: Rows, alive: Mask, numbers: Indices) -> int:
     """The number of each live row; new ones are added while there is room, else they are unknown. How many states there are."""
     for i in range(len(rows)):
         numbers[i] = _TERMINAL
@@ -73,7 +74,7 @@ def _add(slots: Any, states: Any, count: int, rows: Any, alive: Any, numbers: An
     return count
 
 
-def reach(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int] | None:
+def reach(model: KernelModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int] | None:
     """States [S, dim], successors [S, A, D], mean rewards [S, A] (ILLEGAL where illegal), slots, and how many were left out; None
     where there are too many."""
     functions, actions = batch(model), model.n_actions
@@ -108,7 +109,7 @@ def reach(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, i
     return states[:count], successors[:count], rewards[:count], slots, unknown
 
 
-def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate(model: KernelModel, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """`states` and Q, `values` [S + 1, A], with the `slots` that find them; nothing where there are too many states."""
     progress("looking for the states that simulation reaches")
     result = reach(model)
@@ -126,7 +127,7 @@ def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarra
 
 
 @kernel
-def _iterate(successors: Any, rewards: Any, discount: float, small: float, values: Any, q: Any) -> None:
+def _iterate(successors: np.ndarray, rewards: Matrix, discount: float, small: float, values: Reals, q: Matrix) -> None:
     """Sweep Q in place, forth and back in turn, until the values change by less than `small`, 1000 times at most. What was not met
     is worth the mean."""
     states, actions, draws = successors.shape
@@ -156,7 +157,7 @@ def _iterate(successors: Any, rewards: Any, discount: float, small: float, value
 
 
 @kernel
-def _look_up(data: Reached, states: Any, alive: Any, out: Any, at: int) -> None:
+def _look_up(data: Reached, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     for i in range(len(states)):
         if alive[i]:
             row = data.slots[slot_of(data.slots, data.states, states, i)]

@@ -22,7 +22,9 @@ from airoas.bounds.learned.walks import horizon, walk
 from airoas.bounds.sides import ILLEGAL, Side
 from airoas.compiler.kernels import Bound, Record, current_mode, kernel
 from airoas.modelling.batch import Simulator, batch
-from airoas.rng import hash_key, new_stream, stream
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
+from airoas.rng import Rng, hash_key, new_stream, stream
 
 POLICY = -1
 """Instead of an action: those of `rollout_action`."""
@@ -42,7 +44,7 @@ _MOST_PLANS = 8
 _WORK = 6_000_000  # simulated steps of plans, when choosing and when learning
 
 
-def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
+def estimate(model: KernelModel, progress: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Forests of the values of plans, "plans ..", with their `first` actions, and of the fully observable problem, "values .."."""
     progress("looking where random actions lead")
     states = sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions))
@@ -58,19 +60,19 @@ def estimate(model: Any, progress: Callable[[str], None]) -> dict[str, np.ndarra
     }
 
 
-def parts(model: Any, arrays: dict[str, np.ndarray]) -> tuple[Side, Side]:
+def parts(model: KernelModel, arrays: dict[str, np.ndarray]) -> tuple[Side, Side]:
     """The lower and the upper bound that `estimate` found."""
     first = tuple(int(a) for a in arrays["first"])
     below, above = (lookup(_forest(arrays, f"{side} ")) for side in ("plans", "values"))
     return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False)
 
 
-def estimate_rollouts(model: Any) -> dict[str, np.ndarray]:
+def estimate_rollouts(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the returns of `rollout_action`. It may look at the state, which a plan must not."""
     return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)])
 
 
-def rollouts(model: Any, arrays: dict[str, np.ndarray]) -> Side:
+def rollouts(model: KernelModel, arrays: dict[str, np.ndarray]) -> Side:
     """The lower bound that `estimate_rollouts` found."""
     return Side("rollout", lookup(_forest(arrays, "")), 1, (-1,), sound=False)
 
@@ -79,7 +81,7 @@ def _forest(arrays: dict[str, np.ndarray], prefix: str) -> Forest:
     return Forest(**{name: arrays[prefix + name] for name in Forest.__annotations__})
 
 
-def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
+def sample(model: KernelModel, most: int, key: str = "learned") -> np.ndarray:
     """States [n, dim] before the end, a few of each of many walks: the first ones, where random actions lead, and ways to high
     rewards."""
     wanted = min(most, max(_FEWEST, most // _thrift()))
@@ -88,7 +90,7 @@ def sample(model: Any, most: int, key: str = "learned") -> np.ndarray:
     return _some(np.concatenate((walk(model, walks, 4, min(1.0, keep), stream(0, key)), explore(model))), wanted)
 
 
-def _some(states: np.ndarray, most: int) -> np.ndarray:
+def _some(states: Rows, most: int) -> np.ndarray:
     """As many, spread evenly."""
     return states[np.linspace(0, len(states) - 1, min(most, len(states))).astype(np.int64)] if len(states) else states
 
@@ -104,15 +106,15 @@ def _thrift() -> int:
 class SampledSteps(Record):
     """What every action did in every state, in D draws."""
 
-    rewards: Any
+    rewards: Matrix
     """[n, A] means; ILLEGAL where the action is not legal."""
-    after: Any
+    after: Rows
     """[n * A * D, dim] successors."""
-    ended: Any
+    ended: np.ndarray
     """[n, A, D]"""
 
 
-def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
+def _learn_values(model: KernelModel, states: Rows) -> dict[str, np.ndarray]:
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = SampledSteps(
@@ -145,7 +147,7 @@ def _learn_values(model: Any, states: np.ndarray) -> dict[str, np.ndarray]:
     return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2)))
 
 
-def _meet(model: Any, value: Bound, most: int, rng: Any) -> np.ndarray:
+def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> np.ndarray:
     """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken."""
     walkers = max(1, min(_WALKERS, most))
     states, alive = np.zeros((walkers, model.shapes.state.size)), np.zeros(walkers, np.bool_)
@@ -159,15 +161,15 @@ def _meet(model: Any, value: Bound, most: int, rng: Any) -> np.ndarray:
     return _some(met[np.sort(first)], most)
 
 
-def follow_greedily(model: Any, value: Bound, states: np.ndarray) -> np.ndarray:
+def follow_greedily(model: KernelModel, value: Bound, states: Rows) -> np.ndarray:
     """[n] what the best action by a value of states earns from states, the mean of some runs: a value that is too low shows here."""
     work = _greedy(model, value, np.repeat(states, _RUNS, axis=0))
     _follow(work, _steps(model), stream(0, "greedy").bits(62))
-    earned: np.ndarray = work.earned.reshape(len(states), _RUNS).mean(axis=1)
+    earned: Reals = work.earned.reshape(len(states), _RUNS).mean(axis=1)
     return earned
 
 
-def _greedy(model: Any, value: Bound, rows: np.ndarray, most: int = 0) -> Greedy:
+def _greedy(model: KernelModel, value: Bound, rows: Rows, most: int = 0) -> Greedy:
     n, width = rows.shape
     return Greedy(
         value=value,
@@ -190,7 +192,7 @@ def _greedy(model: Any, value: Bound, rows: np.ndarray, most: int = 0) -> Greedy
     )
 
 
-def action_rows(model: Any) -> np.ndarray:
+def action_rows(model: KernelModel) -> np.ndarray:
     """[A, 1] every action."""
     return np.arange(model.n_actions, dtype=np.float64)[:, None].copy()
 
@@ -198,23 +200,23 @@ def action_rows(model: Any) -> np.ndarray:
 class Greedy(Record):
     """n states that follow a value side by side."""
 
-    value: Any
+    value: Bound
     simulator: Simulator
-    actions: Any
-    states: Any
-    after: Any
-    alive: Any
-    arrived: Any
-    allowed: Any
-    rewards: Any
-    values: Any
-    best: Any
-    most: Any
-    numbers: Any
-    earned: Any
+    actions: Rows
+    states: Rows
+    after: Rows
+    alive: Mask
+    arrived: Mask
+    allowed: Mask
+    rewards: Reals
+    values: Matrix
+    best: Rows
+    most: Reals
+    numbers: Indices
+    earned: Reals
     wandering: float
     """How often a random action is taken."""
-    kept: Any
+    kept: Rows
     """[m, dim] states that were met, as far as there is room."""
     n_kept: int
 
@@ -255,15 +257,15 @@ def _follow(work: Greedy, steps: int, seed: int) -> None:
 @kernel
 def _step_all(
     simulator: Simulator,
-    states: Any,
-    alive: Any,
-    actions: Any,
+    states: Rows,
+    alive: Mask,
+    actions: Rows,
     stepped: SampledSteps,
     seed: int,
-    numbers: Any,
-    after: Any,
-    rewards: Any,
-    arrived: Any,
+    numbers: Indices,
+    after: Rows,
+    rewards: Reals,
+    arrived: Mask,
 ) -> None:
     n, _, draws = stepped.ended.shape
     for a in range(len(actions)):
@@ -283,7 +285,7 @@ def _step_all(
 
 
 @kernel
-def _backup(stepped: SampledSteps, discount: float, leaf_values: Any, leaves: Any, values: Any) -> float:
+def _backup(stepped: SampledSteps, discount: float, leaf_values: Matrix, leaves: np.ndarray, values: Matrix) -> float:
     """values [n, 1] = max_a of the reward and the discounted values of the leaves after it; the largest change."""
     n, actions, draws = stepped.ended.shape
     change = 0.0
@@ -308,7 +310,7 @@ Plan = tuple[int, int, int]
 """An action, how many times, and another for ever."""
 
 
-def _choose(model: Any, states: np.ndarray) -> list[Plan]:
+def _choose(model: KernelModel, states: Rows) -> list[Plan]:
     """The plans that together are worth most in some of the states; of many pairs of actions those that end with what pays."""
     some = states[:: max(1, len(states) // 200)].copy()
     repeated = [(a, 0, a) for a in range(model.n_actions)]
@@ -323,7 +325,7 @@ def _choose(model: Any, states: np.ndarray) -> list[Plan]:
     return [candidates[k] for k in best_set(plan_values.T)[:_MOST_PLANS]]
 
 
-def _learn_returns(model: Any, states: np.ndarray, plans: list[Plan]) -> dict[str, np.ndarray]:
+def _learn_returns(model: KernelModel, states: Rows, plans: list[Plan]) -> dict[str, np.ndarray]:
     """A forest of the returns of plans, as far as the steps go that may be simulated."""
     states = states[: max(_FEWEST, _WORK // _thrift() // (len(plans) * _steps(model)))]
     returns = _returns(model, states, plans, stream(0, "plans"))
@@ -354,11 +356,11 @@ def _shifted(forest: Forest, by: Any) -> dict[str, np.ndarray]:
     return arrays | {"values": forest.values + by / TREES}
 
 
-def _steps(model: Any) -> int:
+def _steps(model: KernelModel) -> int:
     return min(500, max(1, math.ceil(math.log(0.01) / math.log(model.discount))))
 
 
-def _returns(model: Any, states: np.ndarray, plans: list[Plan], rng: Any) -> np.ndarray:
+def _returns(model: KernelModel, states: Rows, plans: list[Plan], rng: Rng) -> np.ndarray:
     """[n, K] what each plan earned from each state, in one run."""
     n, width, functions = len(states), states.shape[1], batch(model)
     returns, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
@@ -370,17 +372,17 @@ def _returns(model: Any, states: np.ndarray, plans: list[Plan], rng: Any) -> np.
 @kernel
 def _run_plans(
     simulator: Simulator,
-    states: Any,
-    plans: Any,
+    states: Rows,
+    plans: np.ndarray,
     steps: int,
-    returns: Any,
+    returns: Matrix,
     seed: int,
-    current: Any,
-    actions: Any,
-    alive: Any,
-    allowed: Any,
-    rewards: Any,
-    numbers: Any,
+    current: Rows,
+    actions: Rows,
+    alive: Mask,
+    allowed: Mask,
+    rewards: Reals,
+    numbers: Indices,
 ) -> None:
     """Follow every plan from every state; an action that is not legal is replaced by one of `rollout_action`."""
     for k in range(len(plans)):

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from airoas.compiler.kernels import kernel
 from airoas.modelling.batch import Simulator, batch
+from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Reals, Rows
 from airoas.rng import Rng, hash_key, new_stream
 
 _CHECKED = 200  # states in which it is tried out whether steps are random
 
 
-def horizon(model: Any) -> int:
+def horizon(model: KernelModel) -> int:
     """How many steps of a walk count."""
     return min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
 
 
-def walk(model: Any, walks: int, longest: int, keep: float, rng: Rng) -> np.ndarray:
+def walk(model: KernelModel, walks: int, longest: int, keep: float, rng: Rng) -> np.ndarray:
     """States [n, dim] before the end: the first one of each walk, and each later one with probability `keep`.
 
     An action is repeated for up to `longest` steps, which leads farther.
@@ -36,20 +37,20 @@ def walk(model: Any, walks: int, longest: int, keep: float, rng: Rng) -> np.ndar
 @kernel
 def _walk(
     simulator: Simulator,
-    states: Any,
-    alive: Any,
+    states: Rows,
+    alive: Mask,
     steps: int,
     longest: int,
     keep: float,
-    kept: Any,
+    kept: Rows,
     seed: int,
-    after: Any,
-    actions: Any,
-    rewards: Any,
-    allowed: Any,
-    arrived: Any,
-    numbers: Any,
-    again: Any,
+    after: Rows,
+    actions: Rows,
+    rewards: Reals,
+    allowed: Mask,
+    arrived: Mask,
+    numbers: Indices,
+    again: Indices,
 ) -> int:
     """Walk side by side; how many states were kept. A step to the end is undone: it would hide where other actions lead."""
     count, own = 0, new_stream()
@@ -73,7 +74,7 @@ def _walk(
     return count
 
 
-def is_random(model: Any, states: np.ndarray) -> bool:
+def is_random(model: KernelModel, states: Rows) -> bool:
     """Whether steps from these states are random, as far as trying shows."""
     some = states[:: max(1, len(states) // _CHECKED)].copy()
     n, functions = len(some), batch(model)
@@ -90,7 +91,7 @@ def is_random(model: Any, states: np.ndarray) -> bool:
     return False
 
 
-def typical_steps(model: Any, states: np.ndarray) -> np.ndarray:
+def typical_steps(model: KernelModel, states: Rows) -> np.ndarray:
     """[dim] how far a step goes along each component, the median over those that change it; 0 where none does."""
     some = states[:: max(1, len(states) // _CHECKED)].copy()
     n, functions = len(some), batch(model)

@@ -9,15 +9,16 @@ the action itself, which is really simulated. A new action splits the cell of th
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.modelling.actions import ActionSpace
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows
 from airoas.modelling.spread import spread_actions
 from airoas.planners.spaces import Space, draw_anywhere, draw_near, make_space
+from airoas.rng import Rng
 
 SPREAD = 12
 """Actions all over the space that a node begins with, about."""
@@ -77,7 +78,7 @@ def may_widen(cells: Cells, extra: int, visits: int, is_root: bool) -> bool:
     return bool(extra < most and extra < RATE * math.pow(float(visits), POWER))
 
 
-def propose(cells: Cells, actions: Any, best: int, extra: int, rng: Any) -> None:
+def propose(cells: Cells, actions: Rows, best: int, extra: int, rng: Rng) -> None:
     """Write a new action to the space's row: near the row `best` of the actions, the nearer the more there are, or anywhere."""
     if rng.uniform() < _ANYWHERE:
         draw_anywhere(cells.space, rng)

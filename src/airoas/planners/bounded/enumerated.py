@@ -12,12 +12,13 @@ import numpy as np
 
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
+from airoas.modelling.successors import has_more
 from airoas.planners.bounded.tree import Tree, set_root
 
 TOO_MANY = -1
 NEGLIGIBLE = 1e-5
 """Of the likeliest state's probability: states that are less likely are left out of a node."""
-_CERTAIN = 1.0 - 1e-12  # the sum of probabilities at which a state has no more successors
 
 
 def can_enumerate(model: KernelModel) -> bool:
@@ -30,12 +31,12 @@ def slots_for(n: int) -> int:
     return 1 << (4 * n - 1).bit_length()
 
 
-def clear_slots(slots: Any) -> None:
+def clear_slots(slots: Indices) -> None:
     for at in range(len(slots)):
         slots[at] = -1
 
 
-def find_row(slots: Any, ids: Any, number: int, count: int) -> int:
+def find_row(slots: Indices, ids: Indices, number: int, count: int) -> int:
     """The row of the state of this number; `count`, which is given to it where there is room, for a new one."""
     mask = len(slots) - 1
     at = number & mask
@@ -52,14 +53,14 @@ def find_row(slots: Any, ids: Any, number: int, count: int) -> int:
 @kernel
 def _enumerate(
     model: KernelModel,
-    states: Any,
-    weights: Any,
-    actions: Any,
-    after: Any,
-    probabilities: Any,
-    rewards: Any,
-    slots: Any,
-    ids: Any,
+    states: Rows,
+    weights: Weights,
+    actions: Rows,
+    after: Rows,
+    probabilities: Weights,
+    rewards: Reals,
+    slots: Indices,
+    ids: Indices,
     count: int,
 ) -> int:
     """Every state that an action leads to and that does not end the episode becomes a row, with its probability, after those that
@@ -69,7 +70,7 @@ def _enumerate(
         s = model.read_state(states, i)
         rewards[i] = model.reward(s, a)
         total, k = 0.0, 0
-        while total < _CERTAIN and k < model.n_states():
+        while has_more(total, k, model.n_states()):
             s2, p = model.successor(s, a, k)
             total += p
             k += 1
@@ -91,7 +92,16 @@ class _Nothing(Record):
 
 @kernel
 def _enumerate_nothing(
-    owner: Any, states: Any, weights: Any, actions: Any, after: Any, probabilities: Any, rewards: Any, slots: Any, ids: Any, count: int
+    owner: Any,
+    states: Rows,
+    weights: Weights,
+    actions: Rows,
+    after: Rows,
+    probabilities: Weights,
+    rewards: Reals,
+    slots: Indices,
+    ids: Indices,
+    count: int,
 ) -> int:
     """Instead of the above for a model that lists no successors."""
     return TOO_MANY
@@ -104,7 +114,7 @@ def enumeration_of(model: KernelModel, enumerates: bool) -> Bound:
     return function.bind(owner, rows, reals, rows, rows, reals, reals, numbers, numbers, 0)
 
 
-def keep_likely(tree: Tree, b: int, size: int, weights: Any) -> None:
+def keep_likely(tree: Tree, b: int, size: int, weights: Weights) -> None:
     """The successors become the node's own states by these weights, but for those that are next to impossible."""
     begin, first = tree.first_successor[tree.parent[b]], tree.n_rows
     likeliest = 0.0
@@ -125,7 +135,7 @@ def keep_likely(tree: Tree, b: int, size: int, weights: Any) -> None:
 
 
 @kernel
-def number_states(model: KernelModel, states: Any, weights: Any, numbers: Any) -> None:
+def number_states(model: KernelModel, states: Rows, weights: Weights, numbers: Indices) -> None:
     """The number of each state of positive weight."""
     for i in range(len(weights)):
         if weights[i] > 0.0:
@@ -133,7 +143,7 @@ def number_states(model: KernelModel, states: Any, weights: Any, numbers: Any) -
 
 
 @kernel
-def enumerate_root(tree: Tree, search: Any, states: Any, weights: Any, numbers: Any) -> bool:
+def enumerate_root(tree: Tree, search: Any, states: Rows, weights: Weights, numbers: Indices) -> bool:
     """Whether the root could take every state of positive weight, with its probability, as its own; but for those that are next to
     impossible."""
     clear_slots(search.slots)

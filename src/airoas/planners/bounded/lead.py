@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from airoas.belief.particles import Particles
 from airoas.compiler.clock import read_clock
 from airoas.errors import BeliefError
 from airoas.modelling.batch import batch
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Planner
 from airoas.rng import stream
 
@@ -39,7 +39,7 @@ class Lead:
         return self.pairs > 2 and self.gain > SURE * (1.0 + 1.5 / (self.pairs - 2)) * self.error
 
 
-def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lead:
+def compare(model: KernelModel, search: Planner, policy: Planner, seconds: float) -> Lead:
     """Play pairs of episodes until time is up, or one of the two is clearly better."""
     begun, gains = read_clock(), []
     for world in range(MOST):
@@ -51,7 +51,7 @@ def compare(model: Any, search: Planner, policy: Planner, seconds: float) -> Lea
     return Lead(float(np.mean(gains)), error, len(gains))
 
 
-def play(model: Any, planner: Planner, world: int) -> float:
+def play(model: KernelModel, planner: Planner, world: int) -> float:
     """The discounted return of an episode."""
     functions, own = batch(model), make_filter("auto", model)
     rng = stream(world, "lead")

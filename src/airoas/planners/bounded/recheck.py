@@ -5,13 +5,13 @@ belief: what their first step promises there, in place of what it promises in th
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from airoas.belief.resampling import indices
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import kernel
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.planners.bounded.leaves import add_values, bounds_by_step, clear, plan_bound
 from airoas.planners.bounded.search import CHUNK, Search
 from airoas.planners.bounded.tree import Tree
@@ -26,7 +26,7 @@ PART = 0.1
 
 
 @kernel
-def recheck(tree: Tree, search: Search, states: Any, after: Any, order: Any, deadline: float, out: Any) -> int:
+def recheck(tree: Tree, search: Search, states: Rows, after: Rows, order: Indices, deadline: float, out: Reals) -> int:
     """out [k]: the lower bounds of action nodes of the root, the largest first, corrected; of how many of them."""
     seed, best = hash_key(search.seed, -1, 0), -math.inf
     for j in range(len(order)):
@@ -43,7 +43,7 @@ def recheck(tree: Tree, search: Search, states: Any, after: Any, order: Any, dea
     return len(order)
 
 
-def promise_of_step(search: Search, states: Any, after: Any, action: Any, seed: int, deadline: float) -> float:
+def promise_of_step(search: Search, states: Rows, after: Rows, action: Rows, seed: int, deadline: float) -> float:
     """R + gamma V of an action, a mean over states, all actions by the same chances; -inf where time is up."""
     plans, sums = len(search.first_actions), search.sums
     clear(sums)
@@ -69,7 +69,7 @@ def prepare(tree: Tree, search: Search) -> None:
     recheck.prepare(tree, search, rows, rows, np.zeros(1, np.int64), 0.0, np.zeros(1))
 
 
-def best_in_many(tree: Tree, search: Search, states: np.ndarray, weights: np.ndarray, deadline: float) -> int:
+def best_in_many(tree: Tree, search: Search, states: Rows, weights: Weights, deadline: float) -> int:
     """The action node of the root that is best once the best are weighed again."""
     first, count = int(tree.first_action[0]), int(tree.n_actions[0])
     order = first + np.argsort(-tree.action_lower[first : first + count], kind="stable")

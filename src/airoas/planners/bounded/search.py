@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.bounds import Bounds
-from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
 from airoas.planners.bounded.cells import Cells, candidate_rows, make_cells
 from airoas.planners.bounded.enumerated import can_enumerate, enumeration_of, slots_for
 from airoas.planners.bounded.tree import Tree, set_root
+from airoas.rng import Rng
 
 CHUNK = 32
 """Particles that are simulated between two looks at the clock."""
@@ -26,24 +26,24 @@ MOST_LIKELIHOODS = 4096
 class Search(Record):
     """For nodes of up to N particles, A actions, a lower bound of K plans and an upper one of M values."""
 
-    step: Any
-    observe: Any
-    log_likelihoods: Any
-    inspect: Any
-    enumerate_successors: Any
-    evaluate: Any
+    step: Bound
+    observe: Bound
+    log_likelihoods: Bound
+    inspect: Bound
+    enumerate_successors: Bound
+    evaluate: Bound
     """The bounds; see `airoas.bounds.Bounds`."""
-    first_actions: Any
+    first_actions: Indices
     """[K] the action that each plan of the lower bound begins with."""
     by_action: bool
     """Whether the upper bound has a value for each action."""
-    candidates: Any
+    candidates: Rows
     """[A, .] the actions."""
     cells: Cells
     """The space that they are of, where they are no list."""
-    allowed: Any
+    allowed: Mask
     """[A] those that the whole belief at the root allows."""
-    legal: Any
+    legal: Mask
     """[A] those that the node at hand allows."""
     is_restricted: bool
     """Whether the model forbids some actions in some states."""
@@ -56,39 +56,39 @@ class Search(Record):
     """Whether nodes hold every possible state where these are few."""
     discrete: bool
     """Whether observations are whole numbers, whose likelihoods are probabilities."""
-    values: Any
+    values: Matrix
     """[N, K + M] lower and upper values of each particle."""
-    sums: Any
+    sums: Reals
     """[K + M] their weighted sums."""
-    alive: Any
+    alive: Mask
     """[N] all of them: a node's own particles have not ended."""
-    arrived: Any
+    arrived: Mask
     """[N] which successors have not ended."""
-    rewards: Any
+    rewards: Reals
     """[N]"""
-    numbers: Any
+    numbers: Indices
     """[G] 0, 1, ..: of the particles' streams."""
-    observing: Any
+    observing: Indices
     """[.] which particles make an observation where not all do."""
-    which: Any
+    which: Indices
     """[G] the successor of each draw of an observation; G is N, or 2 N where states are enumerated."""
-    drawn: Any
+    drawn: Rows
     """[G, .] the draws."""
-    drawn_mass: Any
+    drawn_mass: Weights
     """[G] what each of them counts."""
-    observations: Any
+    observations: Rows
     """[G, .] one of each group of equal ones."""
-    mass: Any
+    mass: Weights
     """[G] what each group counts."""
-    weights: Any
+    weights: Matrix
     """[G + 1, N] normalised weights of the particles under each observation kept; the last row is for the one at hand."""
-    logs: Any
+    logs: Matrix
     """[BATCH, N] log-likelihoods of some observations."""
-    chosen: Any
+    chosen: Indices
     """[N] which particles are drawn."""
-    slots: Any
+    slots: Indices
     """[a power of 2] which row has the state of a number, open addressing, -1 where free; [1] where states are not enumerated."""
-    ids: Any
+    ids: Indices
     """[N] the number of each row's state."""
 
 
@@ -140,7 +140,7 @@ def make_search(
 
 
 @kernel
-def draw_root(tree: Tree, states: Any, weights: Any, chosen: Any, rng: Any) -> None:
+def draw_root(tree: Tree, states: Rows, weights: Weights, chosen: Indices, rng: Rng) -> None:
     """The root, with draws from a belief as its particles. Always drawn anew, each as likely as its weight: a state that stands
     for many is simulated as often."""
     choose(weights, SYSTEMATIC, rng, chosen)

@@ -18,6 +18,7 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
 from airoas.modelling.batch import MOST_REWARD
+from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.planners.storage import Block
 
 # how a trial, or the search, ended
@@ -31,66 +32,66 @@ _LOWER, _UPPER, _UNREGULARISED, _ACTIONS, _ACTION_LOWER, _ACTION_UPPER, _ACTION_
 class Tree(Record):
     """B belief nodes (0 is the root), A action nodes, R particles."""
 
-    parent: Any
+    parent: Indices
     """[B] the action node above, -1 at the root."""
-    depth: Any
+    depth: Indices
     """[B]"""
-    probability: Any
+    probability: Reals
     """[B] of the observation, given the action node above (p-hat in the paper)."""
-    lower: Any
+    lower: Reals
     """[B]"""
-    upper: Any
+    upper: Reals
     """[B]"""
-    first_action: Any
+    first_action: Indices
     """[B] the first of its action nodes, which stand together; -1 for a leaf."""
-    n_actions: Any
+    n_actions: Indices
     """[B] how many action nodes."""
-    first_particle: Any
+    first_particle: Indices
     """[B] the first of its own particles, which it has once it is no leaf."""
-    n_particles: Any
+    n_particles: Indices
     """[B]"""
-    key: Any
+    key: Indices
     """[B] of its random streams: the same node draws the same numbers in whatever order the tree grows."""
-    visits: Any
+    visits: Indices
     """[B] trials that passed through it since it is no leaf, where a node can get more actions."""
-    default: Any
+    default: Reals
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
-    unregularised: Any
+    unregularised: Reals
     """[B] AR-DESPOT: the upper bound without regularisation, not scaled."""
-    observations: Any
+    observations: Rows
     """[B, width of an observation]"""
-    node: Any
+    node: Indices
     """[A] the belief node above."""
-    number: Any
+    number: Indices
     """[A] among the actions of the node above: of its random streams."""
-    reward: Any
+    reward: Reals
     """[A] expected, of the action's one step."""
-    action_lower: Any
+    action_lower: Reals
     """[A]"""
-    action_upper: Any
+    action_upper: Reals
     """[A]"""
-    action_unregularised: Any
+    action_unregularised: Reals
     """[A] AR-DESPOT: the upper bound without regularisation, not scaled."""
-    first_child: Any
+    first_child: Indices
     """[A] the first of its belief nodes, which stand together; -1 while it has none."""
-    n_children: Any
+    n_children: Indices
     """[A] how many."""
-    first_successor: Any
+    first_successor: Indices
     """[A] the first of the particles that the action leads to: one for each particle of the node above, or every possible state."""
-    n_successors: Any
+    n_successors: Indices
     """[A] how many."""
-    enumerated: Any
+    enumerated: Indices
     """[A] 1 where they are every possible state, weighted by its probability."""
-    actions: Any
+    actions: Rows
     """[A, width of an action]"""
-    states: Any
+    states: Rows
     """[R, width of a state]"""
-    weights: Any
+    weights: Weights
     """[R] of a node's own particles, or of successors: the weight of what they come from, 0 where terminal."""
-    undo_column: Any
+    undo_column: Indices
     """[.] which column, which row, which value before: what the present trial has changed."""
-    undo_row: Any
-    undo_value: Any
+    undo_row: Indices
+    undo_value: Reals
     deadline: float
     """By the clock of `now`."""
     max_trials: float
@@ -125,7 +126,7 @@ class Tree(Record):
     """Likelihoods, in all of them."""
     bad_node: int
     """Where a step gave a reward that is none."""
-    bad_action: Any
+    bad_action: Reals
     """[.] by which action."""
     most_actions: int
     """Of a node."""
@@ -198,7 +199,7 @@ def is_enumerated(tree: Tree, b: int) -> bool:
     return bool(tree.root_enumerated) if b == 0 else bool(tree.enumerated[tree.parent[b]])
 
 
-def is_bad(tree: Tree, b: int, actions: Any, row: int, reward: float) -> bool:
+def is_bad(tree: Tree, b: int, actions: Rows, row: int, reward: float) -> bool:
     """Whether a mean reward is none that a search can go on with; then it is put down where it arose."""
     if abs(reward) <= MOST_REWARD:
         return False
@@ -241,7 +242,7 @@ def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, 
     return int(c)
 
 
-def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: float) -> int:
+def add_action(tree: Tree, b: int, actions: Rows, row: int, lower: float, upper: float) -> int:
     """A new action node, for this row of actions, that is not branched yet: where it stands."""
     ba = tree.n_action_nodes
     tree.n_action_nodes += 1
@@ -249,7 +250,7 @@ def add_action(tree: Tree, b: int, actions: Any, row: int, lower: float, upper: 
     return int(ba)
 
 
-def write_action(tree: Tree, ba: int, b: int, actions: Any, row: int, number: int, lower: float, upper: float) -> None:
+def write_action(tree: Tree, ba: int, b: int, actions: Rows, row: int, number: int, lower: float, upper: float) -> None:
     """An action node, for this row of actions, that is not branched yet, in a place that is free."""
     for k in range(tree.actions.shape[1]):
         tree.actions[ba, k] = actions[row, k]

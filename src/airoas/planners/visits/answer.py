@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.compiler.kernels import kernel
+from airoas.modelling.rows import Indices
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree
 
 FINAL_ACTIONS = ("value", "visits")
 
 
 @kernel
-def list_action_nodes(tree: VisitTree, history: int, result: Any) -> int:
+def list_action_nodes(tree: VisitTree, history: int, result: Indices) -> int:
     """Fill `result` with the action nodes of a history, the newest first; how many there are."""
     count = 0
     action = tree.histories[history].newest

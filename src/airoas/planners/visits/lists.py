@@ -6,9 +6,8 @@ so that a random one is found in about one hop, and growing costs no copy that c
 
 from __future__ import annotations
 
-from typing import Any
-
 from airoas.compiler.kernels import Record
+from airoas.modelling.rows import Indices, Weights
 from airoas.planners.storage import Block, Layout
 
 NONE = -1
@@ -17,11 +16,11 @@ NONE = -1
 class Lists(Record):
     """In which rows the items of each list stand; the items themselves are in arrays of the owner's."""
 
-    newest: Any
+    newest: Indices
     """[lists] the first row of the newest chunk."""
-    size: Any
+    size: Indices
     """[lists] how many items there are."""
-    older: Any
+    older: Indices
     """[rows] at the first row of a chunk, the first row of the chunk before."""
     n_rows: int
     """Rows given out."""
@@ -76,7 +75,7 @@ def row_of(lists: Lists, which: int, i: int) -> int:
     return first + i + 1 - chunk
 
 
-def row_above(lists: Lists, which: int, cumulative: Any, target: float) -> int:
+def row_above(lists: Lists, which: int, cumulative: Weights, target: float) -> int:
     """The row of the first item whose `cumulative`, which never falls along a list, lies above `target`; the last one if none does."""
     chunk = newest_chunk(lists.size[which])
     lo: int = lists.newest[which]

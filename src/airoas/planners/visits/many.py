@@ -16,6 +16,7 @@ from airoas.compiler.lanes import each
 from airoas.compiler.native import at_address
 from airoas.errors import BeliefError, ModelError, OptionError
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Matrix
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import choose_final
 from airoas.planners.visits.lookup import lookup_layout
@@ -109,7 +110,7 @@ class _Typed(NamedTuple):
 
 @functools.cache
 def _many(search: Kernel) -> Kernel:
-    def search_many(first: Any, root: Any, searches: Any, roots: Any, ends: Any) -> None:
+    def search_many(first: Any, root: Any, searches: Indices, roots: Indices, ends: Indices) -> None:
         for k in each(len(ends)):
             ends[k] = search(at_address(first, searches[k]), at_address(root, roots[k]))
 
@@ -117,7 +118,7 @@ def _many(search: Kernel) -> Kernel:
 
 
 @kernel
-def _read_roots(first: Any, searches: Any, visits: Any, values: Any) -> None:
+def _read_roots(first: Any, searches: Indices, visits: Matrix, values: Matrix) -> None:
     """N and V of the actions of each root, by action."""
     for k in each(len(searches)):
         tree = at_address(first, searches[k]).tree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from airoas.belief.particles import Particles
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Mask, Rows, Weights
 from airoas.planners.base import live_particles
 from airoas.rng import Rng
 
@@ -18,21 +18,21 @@ from airoas.rng import Rng
 class Root(Record):
     """The belief that simulations start from."""
 
-    states: Any
+    states: Rows
     """[N, .]"""
-    cumulative: Any
+    cumulative: Weights
     """[N] weights of the live states, summed up; infinite from the last of them on."""
-    guide: Any
+    guide: Indices
     """[N] where the search for a draw begins, for each of N equal parts of the total (Chen and Asau, 1974); 32 bits, for the cache."""
     total: float
     """Of those weights."""
     alive: float
     """The probability that the episode has not ended."""
-    actions: Any
+    actions: Indices
     """[k] what may be done first: the actions that are legal in every live state."""
 
 
-def draw_root(root: Root, rng: Any) -> int:
+def draw_root(root: Root, rng: Rng) -> int:
     """The number of a live state, drawn by weight with about one comparison."""
     u = rng.uniform()
     i: int = root.guide[int(u * len(root.guide))]
@@ -42,7 +42,7 @@ def draw_root(root: Root, rng: Any) -> int:
 
 
 @kernel
-def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
+def _accumulate(weights: Weights, cumulative: Weights, guide: Indices) -> float:
     """Fill `cumulative` and `guide`; the total, 0 where nothing is alive."""
     total, last = 0.0, -1
     for i in range(len(weights)):
@@ -64,7 +64,11 @@ def _accumulate(weights: Any, cumulative: Any, guide: Any) -> float:
 
 def make_root(model: KernelModel, belief: Particles, rng: Rng) -> Root:
     """What simulations start from."""
-    states, weights, allowed = live_particles(model, belief, rng)
+    return root_of(belief, *live_particles(model, belief, rng))
+
+
+def root_of(belief: Particles, states: Rows, weights: Weights, allowed: Mask) -> Root:
+    """The same, of `live_particles`."""
     cumulative, guide = np.empty(len(weights)), np.empty(len(weights), np.int32)
     total = float(_accumulate(weights, cumulative, guide))
     alive = 1.0 if weights.all() else total / float(np.cumsum(belief.weights)[-1])  # added up in the same order: 1 where none has ended

@@ -11,7 +11,7 @@ from airoas.compiler.kernels import Kernel, Record, kernel
 from airoas.planners.visits.root import Root, draw_root
 from airoas.planners.visits.simulation import STEPS_PER_CLOCK_READ, Functions, Simulation
 from airoas.planners.visits.tree import NONE, ROOT, VisitTree, add_action_node, backup_path
-from airoas.rng import new_stream
+from airoas.rng import Rng, new_stream
 
 ITERATIONS, DEADLINE, MEMORY, NO_ACTION, BAD_LIKELIHOOD, BAD_REWARD = range(6)
 """How a search ends."""
@@ -74,7 +74,7 @@ def search_by(run_simulation: Callable[..., int], bytes_used: Callable[[Any], in
 # --- inside kernels ---
 
 
-def start(root: Root, simulation: Simulation, rng: Any) -> None:
+def start(root: Root, simulation: Simulation, rng: Rng) -> None:
     """Begin a simulation in a state of the belief."""
     i = draw_root(root, rng)
     for k in range(root.states.shape[1]):

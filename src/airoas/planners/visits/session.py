@@ -5,25 +5,25 @@ from __future__ import annotations
 import functools
 import math
 import weakref
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import _checked
 from airoas.compiler.clock import now
-from airoas.compiler.interrupt import listen, stop_if_interrupted
+from airoas.compiler.interrupt import stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
+from airoas.planners.base import MEMORY, Decision, PreparedPlanner, Start, Stats, check_options, refuse_reward
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
-from airoas.planners.visits.root import Root, example_root, make_root
+from airoas.planners.visits.root import Root, example_root, root_of
 from airoas.planners.visits.search import BAD_LIKELIHOOD, BAD_REWARD, NO_ACTION
 from airoas.planners.visits.simulation import ESTIMATES, Simulation
 from airoas.planners.visits.tree import ROOT, clear_tree
@@ -37,7 +37,7 @@ DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True)
-class VisitPlanner(ABC):
+class VisitPlanner(PreparedPlanner):
     """The options that POMCP and POMCPOW share, and how they plan."""
 
     seconds: float | None = None
@@ -81,13 +81,14 @@ class VisitPlanner(ABC):
         """Compile for this model ahead of the first decision. Idempotent."""
         session_of(self, _checked(model)).is_new = False
 
-    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
-        """The best action at the root by `final_action`, with the tree. The clock starts once everything is compiled."""
-        begun = now()
-        session = session_of(self, _checked(model))
-        preparation = now() - begun if session.is_new else 0.0
-        session.is_new = False
-        return session.decide(belief, rng, preparation)
+    def find(self, model: KernelModel) -> tuple[VisitSession, bool]:
+        session = session_of(self, model)
+        is_new, session.is_new = session.is_new, False
+        return session, is_new
+
+    def decide(self, model: KernelModel, prepared: VisitSession, start: Start, rng: Rng) -> Decision:
+        """The best action at the root by `final_action`, with the tree."""
+        return prepared.decide(start, rng)
 
     @abstractmethod
     def fits(self, model: KernelModel) -> str | None:
@@ -136,15 +137,11 @@ class VisitSession:
             block = Block(planner.layout(self.model, planner.memory // planner.threads))
             return planner.make_search(self.model, block), block
 
-    def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
+    def decide(self, start: Start, rng: Rng) -> Decision:
         """The action for a belief."""
-        listen()
-        begun = now()
         planner, model = self.planner, self.model
-        deadline = math.inf if planner.seconds is None else begun + planner.seconds
-        root = make_root(model, belief, rng)
-        if root.alive == 0.0:
-            return decide_terminal(model, live_particles(model, belief, rng)[2], rng, begun, preparation)
+        deadline = math.inf if planner.seconds is None else start.begun + planner.seconds
+        root = root_of(start.belief, start.states, start.weights, start.allowed)
         seed, held = rng.bits(62), []
         for thread, iterations in enumerate(_split(planner.iterations or _NO_LIMIT, planner.threads)):
             held.append(self._take())
@@ -164,13 +161,13 @@ class VisitSession:
         ended = now()
         stats = Stats(
             stop=STOPS[max(ends)],
-            seconds=ended - begun,
+            seconds=ended - start.begun,
             overshoot=max(0.0, ended - deadline),
             trials=sum(trials),
             nodes=sum(search.tree.n_histories for search in searches),
             depth=max(search.tree.deepest for search in searches),
             bytes=sum(search.budget.n_bytes for search in searches),
-            preparation=preparation,
+            preparation=start.preparation,
             notes={"steps": sum(search.simulation.n_steps for search in searches)} | ({"trials": trials} if len(trials) > 1 else {}),
         )
         return Decision(action, value, stats=stats, tree=view)

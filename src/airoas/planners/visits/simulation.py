@@ -17,8 +17,9 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
 from airoas.modelling.batch import MOST_REWARD, batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Mask, Matrix, Reals, Rows
 from airoas.planners.visits.tree import VisitTree
-from airoas.rng import stream
+from airoas.rng import Rng, stream
 
 STEPS_PER_CLOCK_READ = 64
 """Simulated steps after which the clock is read, a power of two: some microseconds of work."""
@@ -29,13 +30,13 @@ ESTIMATES = ("rollout", "random", "value")
 class Simulation(Record):
     """Where a simulation is, and the rows of the tree that the model's functions read and write."""
 
-    state: Any
+    state: Rows
     """[1, .]"""
-    actions: Any
+    actions: Rows
     """[m, .] of the tree's action nodes."""
-    observations: Any
+    observations: Rows
     """[n, .] of the tree's histories."""
-    values: Any
+    values: Reals
     """[S] of the fully observable problem where the estimate reads them, or [1]."""
     reward: float
     """Of the last step."""
@@ -46,7 +47,7 @@ class Simulation(Record):
     """Whether the deadline was found to have passed, in the middle of a simulation."""
     is_bad: bool
     """Whether a step gave a reward that is none: `state` is where, `culprit` what was done, and `reward` what came of it."""
-    culprit: Any
+    culprit: Rows
     """[1, .]"""
 
 
@@ -76,7 +77,7 @@ def _mdp_values(model: KernelModel) -> np.ndarray:
 
 
 @kernel
-def _step(model: KernelModel, simulation: Simulation, action: int, history: int, rng: Any) -> bool:
+def _step(model: KernelModel, simulation: Simulation, action: int, history: int, rng: Rng) -> bool:
     """Take the action of an action node, and write what is observed then to the row of a history unless that is below 0; whether
     the episode goes on. Where it does not, nothing is observed and the state is left as it was."""
     a = model.read_action(simulation.actions, action)
@@ -110,7 +111,7 @@ def bind_log_likelihood(model: KernelModel, simulation: Simulation) -> Bound:
 # --- random actions ---
 
 
-def random_action(model: KernelModel, s: Any, rng: Any) -> int:
+def random_action(model: KernelModel, s: Any, rng: Rng) -> int:
     """Uniform over the legal actions; the first legal one where none is found in 1000 draws."""
     for _ in range(1000):
         a: int = rng.integer(model.n_actions)
@@ -123,7 +124,7 @@ def random_action(model: KernelModel, s: Any, rng: Any) -> int:
 
 
 @kernel
-def _propose_legal(model: KernelModel, simulation: Simulation, action: int, rng: Any) -> bool:
+def _propose_legal(model: KernelModel, simulation: Simulation, action: int, rng: Rng) -> bool:
     s = model.read_state(simulation.state, 0)
     a = random_action(model, s, rng)
     model.write_action(simulation.actions, action, a)
@@ -131,7 +132,7 @@ def _propose_legal(model: KernelModel, simulation: Simulation, action: int, rng:
 
 
 @kernel
-def _propose_sampled(model: KernelModel, simulation: Simulation, action: int, rng: Any) -> bool:
+def _propose_sampled(model: KernelModel, simulation: Simulation, action: int, rng: Rng) -> bool:
     model.write_action(simulation.actions, action, model.sample_action(model.read_state(simulation.state, 0), rng))
     return True
 
@@ -143,7 +144,7 @@ class _Free(Record):
 
 
 @kernel
-def _propose_any(free: _Free, simulation: Simulation, action: int, rng: Any) -> bool:
+def _propose_any(free: _Free, simulation: Simulation, action: int, rng: Rng) -> bool:
     simulation.actions[action, 0] = rng.integer(free.n_actions)
     return True
 
@@ -160,7 +161,7 @@ def bind_proposal(model: KernelModel, simulation: Simulation) -> Bound:
 
 
 def _rollout_of(policy: Callable[..., Any]) -> Kernel:
-    def rollout(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
+    def rollout(model: KernelModel, simulation: Simulation, steps: int, rng: Rng) -> float:
         """The discounted sum of rewards until the end or for that many steps. The stream is left where it was: a simulation has
         one of its own, and ends here."""
         own = rng.local()
@@ -194,11 +195,11 @@ def _rollout_of(policy: Callable[..., Any]) -> Kernel:
     return kernel(rollout)
 
 
-def _sampled_action(model: KernelModel, s: Any, rng: Any) -> Any:
+def _sampled_action(model: KernelModel, s: Any, rng: Rng) -> Any:
     return model.sample_action(s, rng)
 
 
-def _default_action(model: KernelModel, s: Any, rng: Any) -> Any:
+def _default_action(model: KernelModel, s: Any, rng: Rng) -> Any:
     return model.rollout_action(s, rng)
 
 
@@ -206,19 +207,19 @@ _rollout, _random_rollout, _sampled_rollout = (_rollout_of(policy) for policy in
 
 
 @kernel
-def _bounded(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
+def _bounded(model: KernelModel, simulation: Simulation, steps: int, rng: Rng) -> float:
     value: float = model.value_bounds(model.read_state(simulation.state, 0))[1] if steps > 0 else 0.0
     return value
 
 
 @kernel
-def _guessed(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
+def _guessed(model: KernelModel, simulation: Simulation, steps: int, rng: Rng) -> float:
     value: float = model.heuristic(model.read_state(simulation.state, 0)) if steps > 0 else 0.0
     return value
 
 
 @kernel
-def _tabulated(model: KernelModel, simulation: Simulation, steps: int, rng: Any) -> float:
+def _tabulated(model: KernelModel, simulation: Simulation, steps: int, rng: Rng) -> float:
     value: float = simulation.values[model.index(model.read_state(simulation.state, 0))] if steps > 0 else 0.0
     return value
 
@@ -226,18 +227,18 @@ def _tabulated(model: KernelModel, simulation: Simulation, steps: int, rng: Any)
 class _Bounds(Record):
     """Bounds of a model, and a workspace to read them in."""
 
-    evaluate: Any
+    evaluate: Bound
     """See `airoas.bounds.Bounds`."""
     plans: int
     """Numbers of the lower bound, which stand before those of the upper one."""
-    alive: Any
+    alive: Mask
     """[1]"""
-    numbers: Any
+    numbers: Matrix
     """[1, plans + upper values]"""
 
 
 @kernel
-def _by_bounds(bounds: _Bounds, simulation: Simulation, steps: int, rng: Any) -> float:
+def _by_bounds(bounds: _Bounds, simulation: Simulation, steps: int, rng: Rng) -> float:
     if steps <= 0:
         return 0.0
     bounds.evaluate(simulation.state, bounds.alive, bounds.numbers, 0)
@@ -274,17 +275,17 @@ def _estimate_of(model: KernelModel, estimate: str) -> Kernel:
 class Functions(Record):
     """What a model brings to POMCP and POMCPOW alike."""
 
-    step: Any
+    step: Bound
     """(simulation, action, history, rng) -> whether the episode goes on."""
-    estimate: Any
+    estimate: Bound
     """(simulation, steps, rng) -> the value of the state at hand with that many steps to go."""
-    inspect: Any
+    inspect: Bound
     """See `airoas.modelling.batch`."""
     is_restricted: bool
     """Whether it forbids some actions in some states."""
-    legal: Any
+    legal: Mask
     """[A] those that the state at hand allows."""
-    alive: Any
+    alive: Mask
     """[1]"""
     discount: float
 

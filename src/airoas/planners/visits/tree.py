@@ -14,8 +14,10 @@ import numpy as np
 
 from airoas.compiler.kernels import Record
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Rows, are_equal
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lookup import Lookup, clear_lookup, enter, lookup_bytes, lookup_layout, make_lookup
+from airoas.rng import Rng
 
 ROOT, NONE = 0, -1
 HISTORY = np.dtype([("visits", np.int32), ("newest", np.int32), ("parent", np.int32), ("n_actions", np.int32)])
@@ -42,13 +44,13 @@ class VisitTree(Record):
 
     histories: Any
     """[n] of type HISTORY."""
-    observations: Any
+    observations: Rows
     """[n, .] the observation that leads to a history."""
-    words: Any
+    words: np.ndarray
     """[n, .] the same memory as 32-bit integers, to be hashed."""
     action_nodes: Any
     """[m] of type ACTION_NODE."""
-    actions: Any
+    actions: Rows
     """[m, .] the actions themselves."""
     lookup: Lookup
     """The history of an action node and an observation."""
@@ -189,7 +191,7 @@ def find_child(tree: VisitTree, action: int) -> int:
     set_key(tree, action)
     i, node, lookup = tree.n_histories, tree.action_nodes[action], tree.lookup
     last = node.last_child
-    if last >= 0 and _same_observation(tree, last, i):
+    if last >= 0 and are_equal(tree.observations, last, tree.observations, i):
         return int(last)
     hashed = _hash(tree, i)
     tree.hashed = hashed
@@ -226,20 +228,13 @@ def _hash(tree: VisitTree, i: int) -> int:
 
 
 def _same_key(tree: VisitTree, i: int, j: int) -> bool:
-    return tree.histories[i].parent == tree.histories[j].parent and _same_observation(tree, i, j)
-
-
-def _same_observation(tree: VisitTree, i: int, j: int) -> bool:
-    for k in range(tree.observations.shape[1]):  # noqa: SIM110
-        if tree.observations[i, k] != tree.observations[j, k]:
-            return False
-    return True
+    return tree.histories[i].parent == tree.histories[j].parent and are_equal(tree.observations, i, tree.observations, j)
 
 
 # --- inside kernels: selecting and backing up ---
 
 
-def choose_by_ucb(tree: VisitTree, history: int, c: float, untried: float, rng: Any) -> int:
+def choose_by_ucb(tree: VisitTree, history: int, c: float, untried: float, rng: Rng) -> int:
     """UCB1 (Auer, Cesa-Bianchi and Fischer, 2002): the action node with the largest V + c sqrt(ln N(h) / N(ha)), where one without
     visits counts as `untried`; ties at random."""
     scale = c * math.sqrt(math.log(max(1, tree.histories[history].visits)))

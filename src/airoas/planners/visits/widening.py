@@ -4,11 +4,11 @@ keeps particles, an action node which histories it was followed by."""
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from airoas.belief.tempering.functions import is_no_density
 from airoas.compiler.kernels import Record
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rows import Indices, Reals, Rows, Weights, are_equal
 from airoas.planners.spaces import MOST_DRAWS, Space, distance, draw_near
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.lists import LIST_BYTES, ROW_BYTES, Lists, append, clear_list, lists_layout, make_lists, row_above, row_of
@@ -24,6 +24,7 @@ from airoas.planners.visits.tree import (
     set_key,
     tree_size,
 )
+from airoas.rng import Rng
 
 
 class Widening(Record):
@@ -31,17 +32,17 @@ class Widening(Record):
 
     particles: Lists
     """For each history the states that led to it."""
-    states: Any
+    states: Rows
     """[rows of particles, .]"""
-    rewards: Any
+    rewards: Reals
     """[rows of particles] paid on the way there."""
-    cumulative: Any
+    cumulative: Weights
     """[rows of particles] weights, summed up along the list."""
-    unit: Any
+    unit: Reals
     """[n] the log-likelihood that counts as weight 1."""
     followed: Lists
     """For each action node the histories that were observed after it, one item for each time (`generated` in POMCPOW.jl)."""
-    children: Any
+    children: Indices
     """[rows of followed] the history."""
     particle_bytes: int
     """Of each row of particles."""
@@ -105,13 +106,13 @@ def is_narrow(count: int, k: float, visits: int, alpha: float) -> bool:
 def add_unless_known(tree: VisitTree, history: int, check: bool) -> None:
     """Add the action that stands in the next row; if `check`, only where the history does not have it."""
     action = tree.histories[history].newest if check else NONE
-    while action >= 0 and not _same_action(tree, action, tree.n_action_nodes):
+    while action >= 0 and not are_equal(tree.actions, action, tree.actions, tree.n_action_nodes):
         action = tree.action_nodes[action].older
     if action == NONE:
         add_action_node(tree, history)
 
 
-def split_best_cell(tree: VisitTree, space: Space, history: int, width: float, rng: Any) -> None:
+def split_best_cell(tree: VisitTree, space: Space, history: int, width: float, rng: Rng) -> None:
     """Write to the next row a draw about a history's action of the largest value, such that no other one is nearer (of some draws
     the last, where all of them left the cell)."""
     best = action = tree.histories[history].newest
@@ -129,13 +130,6 @@ def split_best_cell(tree: VisitTree, space: Space, history: int, width: float, r
             break
     for k in range(space.row.shape[1]):
         tree.actions[tree.n_action_nodes, k] = space.row[0, k]
-
-
-def _same_action(tree: VisitTree, i: int, j: int) -> bool:
-    for k in range(tree.actions.shape[1]):  # noqa: SIM110
-        if tree.actions[i, k] != tree.actions[j, k]:
-            return False
-    return True
 
 
 def follow(tree: VisitTree, widening: Widening, action: int, check: bool, depth: int) -> tuple[int, bool]:
@@ -156,7 +150,7 @@ def follow(tree: VisitTree, widening: Widening, action: int, check: bool, depth:
     return child, new
 
 
-def draw_child(widening: Widening, action: int, rng: Any) -> int:
+def draw_child(widening: Widening, action: int, rng: Rng) -> int:
     """One of the histories of an action node, in proportion to how often each was observed."""
     followed = widening.followed
     child: int = widening.children[row_of(followed, action, rng.integer(followed.size[action]))]
@@ -183,7 +177,7 @@ def add_particle(widening: Widening, simulation: Simulation, history: int, log_l
     return True
 
 
-def draw_particle(widening: Widening, simulation: Simulation, history: int, rng: Any) -> None:
+def draw_particle(widening: Widening, simulation: Simulation, history: int, rng: Rng) -> None:
     """Go on from one of a history's states, drawn by weight, with its reward; from the last where all weights are 0."""
     particles, cumulative = widening.particles, widening.cumulative
     row = row_of(particles, history, particles.size[history] - 1)
