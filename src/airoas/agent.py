@@ -20,7 +20,7 @@ from airoas.belief.surprise import LostWarning, Surprise, rank
 from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
 from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
-from airoas.options import whole
+from airoas.options import typed, whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream
 
@@ -63,6 +63,9 @@ class Agent:
         step, a belief that is right may be called lost by chance; 0 watches nothing. recover: whether a belief that is lost gets particles
         from anywhere that explain what is seen. log: a file to write to what is done, seen and believed; `airoas report` and `airoas
         replay` read it. device: "cuda" keeps the belief on a GPU."""
+        false_alarms, recover = typed("false_alarms", false_alarms, float), typed("recover", recover, bool)
+        if not callable(getattr(planner, "plan", None)) or isinstance(planner, type):
+            raise OptionError(f"{planner!r} is no planner", "give an object with plan(model, belief, rng), POMCP(seconds=0.1) say.")
         if not 0.0 <= false_alarms < 1.0:
             raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-4 is one false alarm in 10,000 steps.")
         whole("particles", particles, 1)
@@ -74,12 +77,15 @@ class Agent:
             self.filter = replace(self.filter, update_seconds=update_seconds)
         self.model = model
         self.planner = planner
-        self.seed = seed
+        self.seed = whole("seed", seed, -(1 << 63), (1 << 64) - 1)
         self.steps = 0
         """Observations taken in so far."""
         if isinstance(belief, Particles):
             admit(model, belief)
-        self.updated = Updated(self.filter.start(model, stream(seed, "filter")) if belief is None else belief)
+        elif belief is not None and not hasattr(belief, "particles") and not hasattr(belief, "states"):
+            remedy = "give airoas.Particles, or an object whose particles(n, rng) gives them."
+            raise OptionError(f"{type(belief).__name__} is no belief", remedy)
+        self.updated = Updated(self.filter.start(model, stream(self.seed, "filter")) if belief is None else belief)
         """The belief, and what the filter told of its last update."""
         if recover and (isinstance(self.filter, ExactFilter) or not isinstance(self.belief, Particles)):
             raise OptionError("recover=True adds particles, and this filter's belief is of another kind", "use filter='adaptive'.")
@@ -98,7 +104,7 @@ class Agent:
         self._is_prepared = False
         self._decision: Decision | None = None
         about: dict[str, Any] = {"version": __version__, "model": str(model), "planner": str(planner), "filter": filter_name(self.filter)}
-        about |= {"particles": particles, "seed": seed, "false_alarms": false_alarms, "recover": recover}
+        about |= {"particles": particles, "seed": self.seed, "false_alarms": false_alarms, "recover": recover}
         self._log = None if log is None else Logbook(log, about, self.particles)
 
     @property

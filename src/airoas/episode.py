@@ -17,9 +17,9 @@ from airoas.belief.tempering.result import Annealed
 from airoas.compiler.clock import read_clock
 from airoas.compiler.kernels import kernel
 from airoas.errors import ModelError
-from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rewards import MOST_REWARD
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import Rng, stream

@@ -23,6 +23,8 @@ class Logbook:
 
     def __init__(self, path: str | PathLike[str], about: dict[str, Any], belief: Particles) -> None:
         """about: what decides the run, besides what happens in it. belief: before the first step."""
+        if not isinstance(path, (str, PathLike)):
+            raise OptionError(f"{path!r} is no file to write a log to", "give a path, or None for no log.")
         self._path = path
         started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         self._write({"log": FORMAT, "started": started, **about, "belief": _compact(belief)}, "w")
@@ -37,11 +39,13 @@ class Logbook:
         self._write({"time": round(time.time(), 3), **told, "decision": decided, "belief": _compact(belief)})
 
     def _write(self, line: dict[str, Any], mode: str = "a") -> None:
+        text = json.dumps(plain(line), allow_nan=False, separators=(",", ":")) + "\n"
         try:
             with open(self._path, mode, encoding="utf-8") as file:
-                file.write(json.dumps(plain(line), allow_nan=False, separators=(",", ":")) + "\n")
-        except OSError as error:
-            raise OptionError(f"{self._path} cannot be written ({error.strerror})", "give the log another file.") from None
+                file.write(text)
+        except (OSError, ValueError) as error:  # the latter of a name that can be none
+            why = getattr(error, "strerror", None) or error
+            raise OptionError(f"{self._path!r} cannot be written ({why})", "give the log another file.") from None
 
 
 def _compact(belief: Particles) -> dict[str, Any]:

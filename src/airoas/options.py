@@ -23,18 +23,22 @@ def whole(name: str, value: Any, least: int, most: int = MOST) -> int:
     return int(value)
 
 
+def typed(name: str, value: Any, *kinds: type, where: str = "") -> Any:
+    """A value of one of these types, numpy's numbers made Python's. A whole number may stand for a float; True is no number."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not any(_is_a(value, kind) for kind in kinds):
+        raise OptionError(f"{name} is {value!r}", f"give {' or '.join(_CALLED[kind] for kind in kinds)}.", where=where)
+    if isinstance(value, int) and abs(value) > MOST:
+        raise OptionError(f"{name} is {value}", "give a number below 2**53.", where=where)
+    return value
+
+
 def check_types(options: Any) -> None:
     """Refuse options of a frozen dataclass that are not of their declared types, with numpy's numbers made Python's."""
     kind: Any = type(options)
     for name, kinds in _declared(kind).items():
-        value = getattr(options, name)
-        if isinstance(value, np.generic):
-            object.__setattr__(options, name, value := value.item())
-        if kinds and not any(_is_a(value, kind) for kind in kinds):
-            wanted = " or ".join(_CALLED[kind] for kind in kinds)
-            raise OptionError(f"{name} is {value!r}", f"give {wanted}.", where=type(options).__name__)
-        if isinstance(value, int) and abs(value) > MOST:
-            raise OptionError(f"{name} is {value}", "give a number below 2**53.", where=type(options).__name__)
+        if kinds:
+            object.__setattr__(options, name, typed(name, getattr(options, name), *kinds, where=kind.__name__))
 
 
 _CALLED = {bool: "True or False", int: "a whole number", float: "a number", str: "text", type(None): "None"}

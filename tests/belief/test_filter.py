@@ -1,13 +1,13 @@
 """`update`: Bayes on Tiger by hand, the end as evidence, recovery from particle deprivation, and the exact filter."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import airoas
-from airoas import AdaptiveFilter, ExactFilter, Particles, make_filter, update
+from airoas import AdaptiveFilter, AnnealedFilter, ExactFilter, Particles, make_filter, update
 from airoas.domains import LightDark, RockSample, Tag, Tiger
 from airoas.domains.rock_sample import standard
 from airoas.planners import Random
@@ -346,3 +346,21 @@ def test_an_exact_filter_whose_states_all_ended_says_so(model):
     if isinstance(model, Corridor):
         with pytest.raises(airoas.BeliefError, match="had ended before this step"):
             update(model, Particles([[0.0, 1.0]]), WAIT, seen, airoas.stream(0), "exact")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"target_inefficiency": 1.0}, "target_inefficiency is 1.0"),
+        ({"target_inefficiency": "2"}, "target_inefficiency is '2'"),
+        ({"moves": -1}, "moves is -1"),
+        ({"moves": 1.5}, "moves is 1.5"),
+        ({"move": "shake"}, "there is no move 'shake'"),
+    ],
+    ids=str,
+)
+def test_options_of_annealing_are_looked_at_when_a_filter_is_made(options: dict[str, Any], told: str) -> None:
+    for kind in (AnnealedFilter, AdaptiveFilter):
+        with pytest.raises(airoas.OptionError) as caught:
+            kind(**options)
+        assert told in str(caught.value)

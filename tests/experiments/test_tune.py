@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,35 @@ def test_another_search_in_the_folder_is_refused(tiny: Path, tmp_path: Path) -> 
     tune(tuning(tiny, episodes=2), 1, tmp_path, Inline, lambda doing: None)
     with pytest.raises(OptionError, match=r"another search .episodes differ"):
         tune(tuning(tiny, episodes=3), 1, tmp_path, Inline, lambda doing: None)
+
+
+def change(file: Path, before: str, after: str, when: int) -> None:
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+    os.utime(file, (when, when))  # another time, whatever the file system's grain
+
+
+def test_a_search_is_of_one_model(tiny: Path, tmp_path: Path) -> None:
+    """An edit while it runs ends it, and one in between is refused; put back as it was, it goes on without the trial that was hit."""
+    own, folder, said = tmp_path / "tiny.py", tmp_path / "out", []
+    own.write_text((tiny / "tiny.py").read_text())
+
+    def edit(doing: str) -> None:
+        said.append(doing)
+        if doing.startswith("trial 2") and "n = 3" in doing:
+            change(own, "10.0 if s[0] == 0", "20.0 if s[0] == 0", when=1)
+
+    with pytest.raises(OptionError, match=r"tiny\.py:Walk has changed since the search was begun.*Put it back"):
+        tune(tuning(tmp_path, episodes=5), 3, folder, Inline, edit)
+    with pytest.raises(OptionError, match=r"tiny\.py:Walk has changed since .*out was begun.*Put it back"):
+        tune(tuning(tmp_path, episodes=5), 3, folder, Inline, said.append)
+    with pytest.raises(OptionError, match=r"another search .episodes, models differ"):
+        tune(tuning(tmp_path, episodes=6), 3, folder, Inline, said.append)
+    change(own, "20.0 if s[0] == 0", "10.0 if s[0] == 0", when=2)
+    tune(tuning(tmp_path, episodes=5), 3, folder, Inline, said.append)
+    study = optuna.load_study(study_name="airoas", storage=f"sqlite:///{folder / 'study.db'}")
+    assert [trial.state.name for trial in study.trials].count("FAIL") == 1 and len(study.trials) == 4
 
 
 @pytest.mark.parametrize(("sampler", "pruner"), [("random", "hyperband"), ("tpe", "none")])

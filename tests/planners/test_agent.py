@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from models import Beacon, tiger, walk
@@ -120,3 +122,36 @@ def test_refuses() -> None:
         Agent(Tiger(), QMDP(), seed=0, particles=0)
     with pytest.raises(OptionError, match="filter"):
         Agent(Tiger(), QMDP(), seed=0, filter="kalman")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"false_alarms": "x"}, "false_alarms is 'x'. Give a number"),
+        ({"false_alarms": True}, "false_alarms is True"),
+        ({"false_alarms": float("nan")}, "false_alarms is nan. It is a rate"),
+        ({"recover": "no"}, "recover is 'no'. Give True or False"),
+        ({"recover": 1}, "recover is 1"),
+        ({"seed": "1"}, "seed is '1'"),
+        ({"seed": 1.0}, "seed is 1.0"),
+        ({"particles": 1.5}, "particles is 1.5"),
+        ({"log": True}, "True is no file"),
+        ({"log": "\0"}, "cannot be written"),
+        ({"device": np.zeros(2)}, "there is no device"),
+        ({"filter": 5}, "5 is no filter"),
+        ({"filter": "adaptive", "update_seconds": "1"}, "update_seconds is '1'"),
+        ({"belief": 5}, "int is no belief"),
+        ({"planner": Random}, "is no planner"),
+    ],
+    ids=str,
+)
+def test_options_are_what_they_should_be(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        Agent(**{"model": Tiger(), "planner": Random(), "seed": 0, "filter": "bootstrap"} | options)
+    assert told in str(caught.value)
+
+
+def test_numpys_numbers_are_numbers() -> None:
+    options: dict[str, Any] = {"false_alarms": np.float32(0.25), "recover": np.bool_(True), "particles": np.int64(20)}
+    agent = Agent(Tiger(), Random(), np.int64(3), "bootstrap", **options)
+    assert agent.seed == 3 and agent.false_alarms == 0.25 and len(agent.belief) == 20

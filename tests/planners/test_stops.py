@@ -16,7 +16,7 @@ import pytest
 import airoas
 from airoas import ModelError, Particles, stream
 from airoas.domains import Tiger
-from airoas.planners import AIROAS, ARDESPOT, POMCP, POMCPOW, AdaOPS
+from airoas.planners import AIROAS, ARDESPOT, POMCP, POMCPOW, AdaOPS, FittedQ
 
 TIGER = Tiger()
 BELIEF = Particles([[0.0], [1.0]])
@@ -81,6 +81,8 @@ PLANNERS = {
     "pomcp": POMCP(iterations=2000),
     "pomcpow": POMCPOW(iterations=2000),
     "pomcp by its tree": POMCP(iterations=4000, max_depth=6),
+    "airoas by default": AIROAS(iterations=400, learn_seconds=0.0),
+    "fitted-q": FittedQ(learn_seconds=0.0),
 }
 
 

@@ -16,10 +16,10 @@ from airoas.compiler.coercion import LARGEST
 from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.modelling.actions import ActionSpace
-from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.checked_call import guard
 from airoas.modelling.gate import gate_of
 from airoas.modelling.introspection import location
+from airoas.modelling.rewards import MOST_REWARD
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
 from airoas.rng import stream

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from airoas.errors import OptionError
-from airoas.modelling.batch import MOST_REWARD
 from airoas.modelling.decorator import model
+from airoas.modelling.rewards import MOST_REWARD
 from airoas.rng import Rng
 
 _SHOWN = 12  # states of a belief in a picture

@@ -16,11 +16,10 @@ import numpy as np
 from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
 from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rewards import MOST_REWARD as MOST_REWARD
+from airoas.modelling.rewards import Watcher
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import new_stream
-
-MOST_REWARD = 1e20
-"""Of a step, in size: no sum of discounted rewards overflows, and no value comes near what stands for an illegal action."""
 
 
 @kernel
@@ -152,6 +151,7 @@ class Simulator(Record):
     """A model to shared kernels that simulate it: many states at a time, each with an action of its own."""
 
     step: Bound
+    """See `airoas.modelling.rewards.earn`."""
     permits: Bound
     default_actions: Bound
     is_restricted: bool
@@ -188,6 +188,15 @@ class Batch:
         return self._bound(step, *rows, self._states, self._reals, self._flags)
 
     @functools.cached_property
+    def _watcher(self) -> Watcher:
+        return Watcher(self._model, self.step, self.permits, self._states, self._actions)
+
+    @functools.cached_property
+    def earn(self) -> Bound:
+        """`step` for those who count the rewards."""
+        return self._watcher.earn
+
+    @functools.cached_property
     def observe(self) -> Bound:
         return self._bound(observe, self._states, self._numbers, self._actions, 0, self._numbers, self._observations)
 
@@ -217,7 +226,7 @@ class Batch:
     @functools.cached_property
     def simulator(self) -> Simulator:
         return Simulator(
-            step=self.step,
+            step=self.earn,
             permits=self.permits,
             default_actions=self.default_actions,
             is_restricted=bool(self._model.has("legal")),

@@ -12,11 +12,11 @@ from airoas.belief.particles import Particles, _checked, admit
 from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import listen
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.batch import batch
 from airoas.modelling.decorator import live_initial
 from airoas.modelling.gate import check_discount, check_stream
-from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rewards import refuse_reward as refuse_reward
 from airoas.modelling.rows import Mask, Rows, Weights
 from airoas.options import check_types
 from airoas.rng import Rng
@@ -171,13 +171,6 @@ def live_particles(model: KernelModel, belief: Particles, rng: Rng) -> tuple[Row
             where=type(model).__name__,
         )
     return states, weights, allowed
-
-
-def refuse_reward(model: KernelModel, state: Any, action: Any, reward: float) -> ModelError:
-    """What to say of a reward that no search can go on with."""
-    name = model.action_names[action] if model.action_names else numbers(action)
-    problem = f"gives the reward {reward:g} for the action {name} in state {state!r}"
-    return ModelError(problem, f"return finite rewards of at most {MOST_REWARD:g} in size.", where=location(model, "step"))
 
 
 def decide_terminal(model: KernelModel, allowed: Mask, rng: Rng, begun: float, preparation: float) -> Decision:

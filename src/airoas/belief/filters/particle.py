@@ -12,7 +12,7 @@ import numpy as np
 from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import Particles
-from airoas.belief.tempering.anneal import anneal, check_device
+from airoas.belief.tempering.anneal import anneal, check_device, check_moves
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.clock import read_clock
 from airoas.errors import OptionError, ParticleDeprivationError
@@ -81,6 +81,10 @@ class AnnealedFilter(BootstrapFilter):
     move: str = "auto"
     """Which; see `anneal`."""
     name: ClassVar[str] = "annealed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_moves(self.target_inefficiency, self.moves, self.move)
 
     def _options(self) -> dict[str, Any]:
         return {"target_inefficiency": self.target_inefficiency, "moves": self.moves, "move": self.move}

@@ -25,6 +25,7 @@ def make_filter(filter: str | Filter, model: Any, particles: int = 10_000, devic
     "auto" is "exact" where the model allows it, else "adaptive". particles: of the initial belief of "bootstrap" and "annealed";
     "adaptive" has up to twenty times as many. device: "cuda" is for particle filters, and "auto" is "adaptive" there.
     """
+    check_device(device)
     if not isinstance(filter, str):
         if device != getattr(filter, "device", "cpu"):
             raise OptionError(
@@ -36,7 +37,6 @@ def make_filter(filter: str | Filter, model: Any, particles: int = 10_000, devic
         return filter
     if filter not in NAMES:
         raise OptionError(f"there is no filter {filter!r}", f"use {', '.join(NAMES)}, or an object with start and update.")
-    check_device(device)
     if filter == "exact" and device != "cpu":
         raise OptionError("the exact update runs on the CPU alone", "leave device out, or use a particle filter.")
     if filter == "exact" or (filter == "auto" and device == "cpu" and can_update(model)):

@@ -31,6 +31,7 @@ from airoas.modelling.gate import check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Rows
+from airoas.options import typed
 from airoas.rng import Rng
 
 MODES = ("corrected", "literal", "none")
@@ -75,7 +76,8 @@ def anneal(
     literal_weights, literal_constant: choices that the printed algorithm leaves open; see `airoas.belief.tempering.literal`.
     device: "cuda" does it on a GPU, where the belief then stays until it is looked at.
     """
-    _check_options(mode, target_inefficiency, schedule, moves, resample, until, scale, seconds)
+    check_moves(target_inefficiency, moves, move)
+    _check_options(mode, schedule, resample, until, scale, seconds)
     admit(_checked(model), belief)
     check_stream(rng)
     check_device(device)
@@ -188,7 +190,7 @@ WAITING: dict[str, type[Waiting]] = {"cpu": Waiting}
 
 
 def check_device(device: str) -> None:
-    if device not in DEVICES:
+    if not isinstance(device, str) or device not in DEVICES:
         raise OptionError(f"there is no device {device!r}", f"use {' or '.join(map(repr, DEVICES))}.")
 
 
@@ -255,8 +257,6 @@ def choose_move(model: KernelModel, name: str) -> str:
         if model.has("mutate") and model.has("step_logpdf") and continuous:
             return "mutate"
         return "ancestors" if continuous else "resimulate"
-    if name not in MOVES:
-        raise OptionError(f"there is no move {name!r}", f"use auto, {', '.join(MOVES)}.")
     missing = [method for method in needs.get(name, ()) if not model.has(method)]
     if missing or (name == "gibbs" and not model.is_finite):
         raise OptionError(
@@ -266,25 +266,29 @@ def choose_move(model: KernelModel, name: str) -> str:
     return name
 
 
-def _check_options(
-    mode: str, target: float, schedule: Any, moves: int, resample: bool, until: float, scale: float | None, seconds: float | None
-) -> None:
-    if mode not in MODES:
+def check_moves(target_inefficiency: float, moves: int, move: str) -> None:
+    """Refuse options of annealing that filters have, too."""
+    if not typed("target_inefficiency", target_inefficiency, float) > 1.0:
+        raise OptionError(f"target_inefficiency is {target_inefficiency}", "choose it above 1; 2 keeps half the particles effective.")
+    if typed("moves", moves, int) < 0:
+        raise OptionError(f"moves is {moves}", "use 0 or more sweeps.")
+    if typed("move", move, str) not in ("auto", *MOVES):
+        raise OptionError(f"there is no move {move!r}", f"use auto, {', '.join(MOVES)}.")
+
+
+def _check_options(mode: str, schedule: Any, resample: bool, until: float, scale: float | None, seconds: float | None) -> None:
+    if typed("mode", mode, str) not in MODES:
         raise OptionError(f"there is no mode {mode!r}", f"use {', '.join(MODES)}.")
-    if not target > 1.0:
-        raise OptionError(f"target_inefficiency is {target}", "choose it above 1; 2 keeps half the particles effective.")
     if isinstance(schedule, str) and schedule not in ("adaptive", "sigmoid"):
         raise OptionError(f"there is no schedule {schedule!r}", "use 'adaptive', 'sigmoid' or rising temperatures up to 1.")
-    if moves < 0:
-        raise OptionError(f"moves is {moves}", "use 0 or more sweeps.")
-    if not 0.0 <= until <= 1.0:
+    if not 0.0 <= typed("until", until, float) <= 1.0:
         raise OptionError(f"until is {until}", "choose it between 0 and 1.")
-    if not resample and isinstance(schedule, str) and schedule == "adaptive":
+    if not typed("resample", resample, bool) and isinstance(schedule, str) and schedule == "adaptive":
         problem = "the adaptive schedule rests on the resampling that resample=False leaves out"
         raise OptionError(problem, "use schedule='sigmoid' or temperatures of your own.")
-    if scale is not None and not 0.0 < scale < math.inf:
+    if scale is not None and not 0.0 < typed("scale", scale, float) < math.inf:
         raise OptionError(f"scale is {scale}", "it is a standard deviation: above 0 and finite.")
-    if seconds is not None and not seconds > 0.0:
+    if seconds is not None and not typed("seconds", seconds, float) > 0.0:
         raise OptionError(f"seconds is {seconds}", "give seconds above 0, or None for no limit.")
 
 

@@ -25,6 +25,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
+from airoas.options import typed
 from airoas.rng import Rng, hash_key, new_stream
 
 WEIGHTS = ("likelihood", "kept", "one")
@@ -40,9 +41,9 @@ def anneal_literal(
     constant: c in sigma^2 = c |s - o|_1, for models whose observation lies in the space of their continuous components; a
         model's own `mutate_literal` is used where c = 1.
     """
-    if weights not in WEIGHTS:
+    if typed("literal_weights", weights, str) not in WEIGHTS:
         raise OptionError(f"there is no choice literal_weights={weights!r}", f"use {', '.join(WEIGHTS)}.")
-    if not constant > 0.0:
+    if not 0.0 < typed("literal_constant", constant, float) < math.inf:
         raise OptionError(f"literal_constant is {constant}", "choose it above 0.")
     n, functions = len(belief), batch(model)
     work = make_printed(model, n, target, weights, constant)

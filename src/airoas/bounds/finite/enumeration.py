@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from airoas.compiler.kernels import kernel
+from airoas.compiler.kernels import interpreted, kernel
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rewards import MOST_REWARD, refuse_reward
 from airoas.modelling.rows import Mask, Matrix, Rows, are_equal
 from airoas.modelling.successors import has_more
 from airoas.rng import Rng, stream
@@ -18,6 +20,7 @@ MOST_BYTES = 1 << 30
 """Of an enumeration; larger models are not written out."""
 MOST_OBSERVATIONS = 64
 _REWARD_DRAWS = 64  # simulated steps per state and action where a model gives no `reward`
+_TRIES = 10_000  # steps to find a reward to name
 _OBSERVATION_DRAWS = 8  # per state and action
 
 
@@ -65,6 +68,9 @@ def enumerate_model(model: KernelModel) -> Enumeration:
         _fill_rewards(model, rewards)
     else:
         exact = not _simulate_rewards(model, rewards, _REWARD_DRAWS, stream(0, "rewards"))
+    bad = np.argwhere(~(np.abs(rewards) <= MOST_REWARD) & legal & ~terminal[:, None])
+    if len(bad):
+        raise _bad_reward(model, *bad[0])
     return Enumeration(successors, probabilities, rewards, legal, terminal, exact)
 
 
@@ -89,6 +95,14 @@ def observation_probabilities(model: KernelModel, table: Enumeration) -> np.ndar
         problem = f"gives observations of one state probabilities that sum to {worst:.9g}"
         raise ModelError(problem, "run airoas.check(model) to see where.", where=location(model, "obs_logpdf"))
     return likelihoods
+
+
+def _bad_reward(model: KernelModel, i: int, a: int) -> ModelError:
+    """What to say of a state and an action whose expected reward is none: a step's, where one can be found."""
+    plain, rng = interpreted(model), stream(0, "rewards")
+    s = plain.state(int(i))
+    given = (float(plain.reward(s, int(a))),) if model.has("reward") else (plain.step(s, int(a), rng)[1] for _ in range(_TRIES))
+    return refuse_reward(model, s, int(a), next((reward for reward in given if not abs(reward) <= MOST_REWARD), math.nan))
 
 
 @kernel

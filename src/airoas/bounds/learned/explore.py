@@ -62,7 +62,7 @@ def _repeat(model: KernelModel, states: Rows, actions: Rows, sought: float, key:
     for t in range(_BURST):
         functions.permits(states, going, actions, allowed)
         after = states.copy()
-        functions.step(states, allowed, actions, hash_key(key, t, 0), np.arange(n), after, rewards, arrived)
+        functions.earn(states, allowed, actions, hash_key(key, t, 0), np.arange(n), after, rewards, arrived)
         high |= allowed & (rewards > sought)
         going = allowed & arrived
         states[going] = after[going]
@@ -76,7 +76,7 @@ def _rewards(model: KernelModel, states: Rows) -> np.ndarray:
     for a in range(model.n_actions):
         action = model.row("action", a)
         functions.permits(states, alive, action, allowed)
-        functions.step(states, allowed, action, a, np.arange(n), np.zeros_like(states), rewards, arrived)
+        functions.earn(states, allowed, action, a, np.arange(n), np.zeros_like(states), rewards, arrived)
         result.append(rewards[allowed])
     return np.concatenate(result)
 

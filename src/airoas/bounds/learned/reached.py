@@ -97,7 +97,7 @@ def reach(model: KernelModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
             action = model.row("action", a)
             functions.permits(part, alive, action, allowed)
             for k in range(d):
-                functions.step(part, allowed, action, int(hash_key(a, k, 0)), np.arange(done, done + n), after, earned, arrived)
+                functions.earn(part, allowed, action, int(hash_key(a, k, 0)), np.arange(done, done + n), after, earned, arrived)
                 count = int(_add(slots, states, count, after, arrived, numbers))
                 successors[done : done + n, a, k] = numbers
                 rewards[done : done + n, a] += earned / d

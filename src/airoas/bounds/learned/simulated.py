@@ -248,9 +248,12 @@ def _follow(work: Greedy, steps: int, seed: int) -> None:
                     work.most[i], work.best[i, 0] = value, a
         for i in range(len(states)):
             alive[i] = alive[i] and work.most[i] > -math.inf
-        simulator.step(states, alive, work.best, hash_key(seed, t, -1), work.numbers, states, work.rewards, alive)
+        simulator.step(states, alive, work.best, hash_key(seed, t, -1), work.numbers, work.after, work.rewards, alive)
         for i in range(len(states)):
             work.earned[i] += factor * work.rewards[i]
+            if alive[i]:
+                for k in range(states.shape[1]):
+                    states[i, k] = work.after[i, k]
         factor *= simulator.discount
 
 
@@ -364,7 +367,8 @@ def _returns(model: KernelModel, states: Rows, plans: list[Plan], rng: Rng) -> n
     """[n, K] what each plan earned from each state, in one run."""
     n, width, functions = len(states), states.shape[1], batch(model)
     returns, table = np.zeros((n, len(plans))), np.array(plans, dtype=np.int64).reshape(-1, 3)
-    rows, flags = (np.zeros((n, width)), np.zeros((n, 1))), (np.zeros(n, np.bool_), np.zeros(n, np.bool_))
+    rows = np.zeros((n, width)), np.zeros((n, width)), np.zeros((n, 1))
+    flags = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     _run_plans(functions.simulator, states, table, _steps(model), returns, rng.bits(62), *rows, *flags, np.zeros(n), np.arange(n))
     return returns
 
@@ -378,6 +382,7 @@ def _run_plans(
     returns: Matrix,
     seed: int,
     current: Rows,
+    after: Rows,
     actions: Rows,
     alive: Mask,
     allowed: Mask,
@@ -402,7 +407,10 @@ def _run_plans(
                 for i in range(len(states)):
                     allowed[i] = alive[i] and not allowed[i]  # for a moment: which are not
             simulator.default_actions(current, allowed, key, numbers, actions)
-            simulator.step(current, alive, actions, key, numbers, current, rewards, alive)
+            simulator.step(current, alive, actions, key, numbers, after, rewards, alive)
             for i in range(len(states)):
                 returns[i, k] += factor * rewards[i]
+                if alive[i]:
+                    for c in range(states.shape[1]):
+                        current[i, c] = after[i, c]
             factor *= simulator.discount

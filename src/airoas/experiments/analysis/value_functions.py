@@ -81,7 +81,7 @@ class StateValues:
         """The same from one step of each state, drawn apart from the world: right on average, and exact where steps are certain."""
         after, rewards, arrived = np.zeros_like(states), np.zeros(len(states)), np.zeros(len(states), np.bool_)
         alive, numbers = np.ones(len(states), np.bool_), np.arange(len(states))
-        batch(self.model).step(states, alive, actions, seed, numbers, after, rewards, arrived)
+        batch(self.model).earn(states, alive, actions, seed, numbers, after, rewards, arrived)
         return rewards, after[arrived], weights[arrived]
 
 

@@ -18,6 +18,7 @@ from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.summary import returns
 from airoas.experiments.rows.store import Lock
 from airoas.experiments.rows.types import Row
+from airoas.experiments.run.bench import model_digest
 from airoas.experiments.run.pool import Runner, run
 from airoas.experiments.spec.building import build
 from airoas.experiments.spec.cells import Spec
@@ -32,6 +33,13 @@ MOST_FAILURES = 5
 """So many failed trials in a row end the search."""
 SAMPLERS = ("tpe", "random")
 PRUNERS = ("median", "hyperband", "none")
+
+
+_BEGIN_ANEW = "put it back as it was and give the same command, or begin anew with another --out."
+
+
+class _ChangedError(OptionError):
+    """Trials of two models cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +96,20 @@ def tune(tuning: Tuning, trials: int, folder: Path, runner: Callable[[], Runner]
         raise OptionError("optuna is not installed", "pip install 'airoas[tune]'.") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = tuning.space()
-    tuning.spec({"default": tuning.fixed}, SEEDS, tuning.episodes)  # refuses what cannot run
+    tasks = tuning.spec({"default": tuning.fixed}, SEEDS, tuning.episodes).tasks()  # refuses what cannot run
+    models = {str(number): model_digest(task) for number, task in {task["map"]: task for task in tasks}.items()}
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder)
     try:
-        study = _study(optuna, tuning, space, folder)
+        study = _study(optuna, tuning, {"space": space, "models": models}, folder)
         done = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
         failed = 0
         with contextlib.closing(runner()) as running:
             while (count := len(study.get_trials(deepcopy=False, states=done))) < trials:
                 trial = study.ask()
                 options = {name: suggest_option(trial, name, *bounds) for name, bounds in space.items()}
-                failed = 0 if _try(optuna, study, trial, tuning, options, running, watch, f"trial {count + 1} of {trials}") else failed + 1
+                ended = _try(optuna, study, trial, tuning, options, models, running, watch, f"trial {count + 1} of {trials}")
+                failed = 0 if ended else failed + 1
                 if failed == MOST_FAILURES:
                     raise OptionError(
                         f"{MOST_FAILURES} trials in a row failed: {trial.user_attrs['error']}", "mend that, then run the command again."
@@ -118,9 +128,9 @@ def suggest_option(trial: Any, name: str, kind: str, *bounds: Any) -> Any:
     return getattr(trial, f"suggest_{kind}")(name, low, high, log=rest == ["log"])
 
 
-def _study(optuna: Any, tuning: Tuning, space: dict[str, Any], folder: Path) -> Any:
-    """The study of a folder, new or gone on with."""
-    asked = json.loads(json.dumps({**dataclasses.asdict(tuning), "space": space}))
+def _study(optuna: Any, tuning: Tuning, more: dict[str, Any], folder: Path) -> Any:
+    """The study of a folder, new or gone on with; `more` is what makes a search the one it is, besides what is tuned."""
+    asked = json.loads(json.dumps({**dataclasses.asdict(tuning), **more}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of parts of Optuna that call themselves experimental
         study = optuna.create_study(
@@ -131,6 +141,8 @@ def _study(optuna: Any, tuning: Tuning, space: dict[str, Any], folder: Path) -> 
             study.set_user_attr("search", asked)
         elif known != asked:
             differ = [key for key in asked if asked[key] != known.get(key)]
+            if differ == ["models"]:
+                raise _ChangedError(f"{tuning.domain} has changed since {folder} was begun", _BEGIN_ANEW)
             raise OptionError(f"{folder} holds another search ({', '.join(differ)} differ)", "give --out another folder.")
         begun = len(study.trials)
         samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
@@ -143,9 +155,17 @@ def _study(optuna: Any, tuning: Tuning, space: dict[str, Any], folder: Path) -> 
 
 
 def _try(
-    optuna: Any, study: Any, trial: Any, tuning: Tuning, options: dict[str, Any], runner: Runner, watch: Callable[[str], None], count: str
+    optuna: Any,
+    study: Any,
+    trial: Any,
+    tuning: Tuning,
+    options: dict[str, Any],
+    models: dict[str, str | None],
+    runner: Runner,
+    watch: Callable[[str], None],
+    count: str,
 ) -> bool:
-    """Run one trial block by block; whether it came to an end, be it an early one."""
+    """Run one trial block by block; whether it came to an end, be it an early one. models: the digest for each map."""
     shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in options.items())
     rows: list[Row] = []
     try:
@@ -155,6 +175,8 @@ def _try(
             for row in run(tasks[block : block + size], runner):
                 if "error" in row:
                     raise AiroasError(row["error"], "")
+                if row["model"] != models[str(row["map"])]:
+                    raise _ChangedError(f"{tuning.domain} has changed since the search was begun", _BEGIN_ANEW)
                 rows.append(row)
                 watch(f"{count}: {shown}: {_format(returns(rows))}")
             trial.report(returns(rows).mean, len(rows))
@@ -164,6 +186,8 @@ def _try(
     except AiroasError as error:
         trial.set_user_attr("error", error.problem)
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        if isinstance(error, _ChangedError):
+            raise
         return False
     study.tell(trial, returns(rows).mean)
     return True

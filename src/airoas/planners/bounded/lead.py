@@ -64,7 +64,7 @@ def play(model: KernelModel, planner: Planner, world: int) -> float:
         chosen = planner.plan(model, as_particles(belief, _DRAWN, rng), rng).action
         action = model.row("action", chosen)
         seed = stream(world, "lead, step", t).bits(62)
-        functions.step(state, np.ones(1, np.bool_), action, seed, numbers, after, rewards, arrived)
+        functions.earn(state, np.ones(1, np.bool_), action, seed, numbers, after, rewards, arrived)
         total += factor * float(rewards[0])
         factor *= float(model.discount)
         if not arrived[0]:

@@ -17,7 +17,7 @@ import numpy as np
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record
 from airoas.compiler.specialise import noinline
-from airoas.modelling.batch import MOST_REWARD
+from airoas.modelling.rewards import MOST_REWARD
 from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.planners.storage import Block
 

@@ -20,7 +20,8 @@ from airoas.errors import ModelError, OptionError
 from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.base import MEMORY, Decision, PreparedPlanner, Start, Stats, check_options, refuse_reward
+from airoas.modelling.rewards import refuse_reward
+from airoas.planners.base import MEMORY, Decision, PreparedPlanner, Start, Stats, check_options
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import FINAL_ACTIONS, choose_final, list_action_nodes, merge_roots
 from airoas.planners.visits.root import Root, example_root, root_of

@@ -15,8 +15,9 @@ import numpy as np
 
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
-from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.rewards import MOST_REWARD
 from airoas.modelling.rows import Mask, Matrix, Reals, Rows
 from airoas.planners.visits.tree import VisitTree
 from airoas.rng import Rng, stream
