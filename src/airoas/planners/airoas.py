@@ -157,7 +157,7 @@ class AIROAS(BoundedPlanner):
 
     def _find_lead(self, model: Any) -> Lead:
         """Whether search or policy leads, by playing; kept on disk."""
-        what = self._lead_name()
+        what = self._lead_name(model)
         arrays = stored(model, what)
         if arrays is None:
             budget = {"seconds": 0.25 * self.seconds} if self.seconds else {"iterations": max(1, (self.iterations or 1) // 4)}
@@ -182,12 +182,14 @@ class AIROAS(BoundedPlanner):
             _warn_of_nothing_learned(model, self.learn_seconds)
         return Advisor(model, known)
 
-    def _lead_name(self) -> str:
-        return f"lead {digest_of_sources(Path(__file__).parent)} {self}"
+    def _lead_name(self, model: Any) -> str:
+        """Of the policy that played: another one must play anew."""
+        known = learned.find_learned(model)
+        return f"lead {digest_of_sources(Path(__file__).parent)} {self} {known.digest if known else ''}"
 
     def _search_leads(self, model: Any) -> bool:
         """As far as it was found out."""
-        return stored(model, self._lead_name()) is not None and self._find_lead(model).is_the_searchs
+        return stored(model, self._lead_name(model)) is not None and self._find_lead(model).is_the_searchs
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self._n_particles(model, find_bounds(model, self.bounds))

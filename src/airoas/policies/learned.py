@@ -7,7 +7,7 @@ import logging
 import math
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,12 @@ class Learned:
     """Of each in validation, with its standard error."""
     bias: float = 0.0
     """By how much the policy promises more than it earned there."""
+    seconds: float = math.inf
+    """What it was allowed; infinite where it came from a file."""
+
+    def is_enough(self, seconds: float) -> bool:
+        """Whether so many seconds would teach no more: every round was made, none can be, or it had as many."""
+        return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
 
 
 def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
@@ -81,7 +87,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     returns, blind = validate(model, correction, initial, weights)
     best = _best(returns)
     bias = promise(model, policy_of(model, Learned(correction, rounds, "", best, blind)), initial, weights) - returns[best][0]
-    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias)
+    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias, seconds)
 
 
 def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -127,31 +133,42 @@ def _what() -> str:
 
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    if model.fingerprint not in _known:
-        arrays = stored(model, _what())
-        if arrays is None:
-            return None
+    return _known.get(model.fingerprint) or _look_up(model)
+
+
+def _look_up(model: Any) -> Learned | None:
+    """What is on disk now."""
+    arrays = stored(model, _what())
+    if arrays is not None:
         _known[model.fingerprint] = from_arrays(arrays)
-    return _known[model.fingerprint]
+    return _known.get(model.fingerprint)
 
 
 def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
-    """What was learned of a model, learning it now where nothing was."""
+    """What was learned of a model; learned now where nothing was, or not every round and in less time than this."""
     known = find_learned(model)
-    if known is None:
+    if known is None or not known.is_enough(seconds):
         with alone(model, _what()):  # two processes learn once
-            known = find_learned(model)
-            if known is None:
-                _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
-                known = interruptible(lambda: learn(model, seconds, progress))
+            known = _look_up(model)
+            if known is None or not known.is_enough(seconds):
+                known = _learn_more(model, known, seconds, progress)
                 keep(model, _what(), to_arrays(known))
                 _known[model.fingerprint] = known
     return known
 
 
+def _learn_more(model: Any, known: Learned | None, seconds: float, progress: Callable[[str], None]) -> Learned:
+    """From the first round on, so that what comes out depends on the number of rounds alone; what was known where a busy machine made no
+    more of them."""
+    _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
+    new = interruptible(lambda: learn(model, seconds, progress))
+    return new if known is None or new.rounds > known.rounds else replace(known, seconds=seconds)
+
+
 def save(learned: Learned, model: Any, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
     arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(learned)}
+    arrays.pop("seconds")  # whoever loads it wants no other
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
@@ -199,6 +216,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
+        "seconds": np.array(learned.seconds),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names]),
     }
@@ -210,9 +228,16 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
-    bias = float(arrays["bias"])
-    validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated, bias)
+    return Learned(
+        correction=correction,
+        rounds=int(arrays["rounds"]),
+        digest=str(arrays["digest"]),
+        policy=str(arrays["policy"]),
+        blind=int(arrays["blind"]),
+        returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
+        bias=float(arrays["bias"]),
+        seconds=float(arrays.get("seconds", math.inf)),
+    )
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:
