@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from airoas import Particles, stream
 from airoas.bounds import store
 from airoas.catalog import find_domain
 from airoas.cli import main
-from airoas.planners import FittedQ
+from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned
 
 MODEL = find_domain("bare-light-dark-1.0")(0)
@@ -73,3 +74,113 @@ def test_a_policy_from_a_file_is_not_learned_again(tmp_path: Path, monkeypatch: 
     FittedQ().load(MODEL, tmp_path / "policy.npz")
     monkeypatch.setattr(learned, "learn", lambda *_: pytest.fail("it was learned again"))
     FittedQ(learn_seconds=1000.0).prepare(MODEL)
+
+
+HARBOUR = """
+import math
+from typing import NamedTuple
+
+import airoas
+
+
+class Ship(NamedTuple):
+    x: float
+    over: bool
+
+
+@airoas.model
+class Harbour(NamedTuple):
+    discount: float = 0.9
+    wind: float = 0.3
+    max_steps: int = 10
+
+    def actions(self):
+        return ("east", "west", "anchor")
+
+    def initial(self, rng):
+        return Ship(4.0 * rng.uniform() - 2.0, False)
+
+    def step(self, s, a, rng):
+        if a == 2:
+            return Ship(s.x, True), 10.0 if abs(s.x) < 0.5 else -10.0
+        return Ship(s.x + (1.0 - 2.0 * a) * 0.5 + self.wind * rng.normal(), False), -1.0
+
+    def observe(self, s, a, rng):
+        return (s.x + rng.normal(),)
+
+    def obs_logpdf(self, o, s, a):
+        return -0.5 * (o[0] - s.x) * (o[0] - s.x)
+
+    def is_terminal(self, s):
+        return s.over
+"""
+
+
+def harbour(folder: Path, *edits: tuple[str, str]) -> Any:
+    """The model in a file of the user's, as it is after some edits."""
+    text = HARBOUR
+    for before, after in edits:
+        assert before in text
+        text = text.replace(before, after)
+    (folder / "harbour.py").write_text(text)
+    return find_domain(f"{folder / 'harbour.py'}:{'Port' if 'class Port' in text else 'Harbour'}")(0)
+
+
+def test_an_edited_model_starts_from_the_last_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = learned.prepare(harbour(tmp_path), 1000.0)
+    assert first.began == "" and first.policy == "learned"
+    edited = harbour(tmp_path, ("-1.0\n", "-1.5\n"))
+    partly = learned.prepare(edited, 1e-6)
+    assert (partly.rounds, partly.began) == (1, first.digest) and set(partly.returns) == {"learned", "earlier", "qmdp", "blind"}
+    assert partly.policy in ("learned", "earlier")
+    whole = learned.prepare(edited, 1000.0)  # from where it began before, not from itself
+    again = learned.learn(edited, 1000.0, start=first.correction)
+    assert (whole.rounds, whole.began, whole.digest) == (2, first.digest, again.digest)
+    belief = Particles.sample(edited, 50, stream(0))
+    for planner in (FittedQ(), AIROAS(iterations=2, policy="always")):
+        assert planner.plan(edited, belief, stream(0)).stats.notes["began"] == first.digest
+    monkeypatch.setattr(learned, "_known", {})
+    kept = learned.find_learned(edited)
+    assert kept is not None and (kept.digest, kept.began, learned._digest(kept.start)) == (whole.digest, first.digest, first.digest)
+
+
+def test_only_an_edit_of_the_same_model_starts_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not other parameters, another class, other actions, and nothing on a machine that has not seen the model."""
+    model = harbour(tmp_path)
+    learned.prepare(model, 1000.0)
+    assert learned.prepare(model._replace(wind=0.2), 1e-6).began == ""
+    edit = ("-1.0\n", "-1.5\n")
+    assert learned.prepare(harbour(tmp_path, edit, ("class Harbour", "class Port")), 1e-6).began == ""
+    assert learned.prepare(harbour(tmp_path, edit, ('"anchor")', '"anchor", "wait")')), 1e-6).began == ""
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    monkeypatch.setattr(store, "folder", lambda: fresh)
+    assert learned.prepare(harbour(tmp_path, edit), 1e-6).began == ""
+
+
+@pytest.mark.parametrize("damage", [{"child": 10**6}, {"first": 99}, {"cut": float("nan")}, {"values": None}, {"fingerprint": None}])
+def test_a_damaged_policy_is_no_start(damage: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned.prepare(harbour(tmp_path), 1e-6)
+    edited, load = harbour(tmp_path, ("-1.0\n", "-1.5\n")), store._load
+
+    def damaged(path: Path) -> Any:
+        arrays = load(path)
+        for name, value in damage.items() if arrays and "fingerprint" in arrays else ():
+            if value is None:
+                del arrays[name]
+            else:
+                arrays[name].reshape(-1)[0] = value
+        return arrays
+
+    monkeypatch.setattr(store, "_load", damaged)
+    assert learned.prepare(edited, 1e-6).began == ""
+
+
+def test_what_was_better_before_an_edit_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = harbour(tmp_path)
+    first = learned.learn(model, 1000.0)
+    monkeypatch.setattr(learned, "ROUNDS", (20,))
+    monkeypatch.setattr(learned, "validate", lambda _, forest, *__: ({"learned": (9.0 if forest is first.correction else 1.0, 0.1)}, 0))
+    known = learned.learn(model, 1000.0, start=first.correction)
+    assert (known.policy, known.digest, known.correction) == ("earlier", first.digest, first.correction)
+    assert learned.policy_of(model, known).corrected

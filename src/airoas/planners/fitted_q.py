@@ -61,6 +61,7 @@ class FittedQ:
         _waiting[model].append(advisor)
         known = advisor.learned
         notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
+        notes |= {"began": known.began} if known and known.began else {}
         stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
         return Decision(model.from_row("action", outlook.action), outlook.promised, stats=stats)
 

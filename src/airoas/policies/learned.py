@@ -21,6 +21,7 @@ from airoas.compiler.interrupt import interruptible
 from airoas.errors import OptionError
 from airoas.modelling.discretised import action_rows
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
+from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.validation import promise, validate
@@ -44,9 +45,9 @@ class Learned:
     """Of QMDP; None where learning gained nothing, or was not possible."""
     rounds: int
     digest: str
-    """Of the correction: the same seed and rounds give the same."""
+    """Of the correction: the same rounds from the same start give the same."""
     policy: str = "qmdp"
-    """"learned", unless "qmdp", "default" (the model's own) or "blind" earned more in validation."""
+    """"learned", unless "earlier" (where it began), "qmdp", "default" (the model's own) or "blind" earned more in validation."""
     blind: int = 0
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -55,15 +56,19 @@ class Learned:
     """By how much the policy promises more than it earned there."""
     seconds: float = math.inf
     """What it was allowed; infinite where it came from a file."""
+    start: Forest | None = None
+    """The correction of the model before an edit, by which the first walks went."""
+    began: str = ""
+    """Its digest; empty where learning began with nothing."""
 
     def is_enough(self, seconds: float) -> bool:
         """Whether so many seconds would teach no more: every round was made, none can be, or it had as many."""
         return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
 
 
-def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
-    """Rounds of fixed work; time only ends them, after one at least."""
-    policy = make_policy(model)
+def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
+    """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit."""
+    policy = make_policy(model, start)
     if len(policy.actions) > MOST_ACTIONS:
         return Learned(None, 0, "")
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
@@ -85,9 +90,12 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         rounds += 1
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
+    if start is not None:
+        returns["earlier"] = validate(model, start, initial, weights)[0]["learned"]
     best = _best(returns)
-    bias = promise(model, policy_of(model, Learned(correction, rounds, "", best, blind)), initial, weights) - returns[best][0]
-    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias, seconds)
+    known = Learned(start if best == "earlier" else correction, rounds, "", best, blind, returns, 0.0, seconds, start, _digest(start))
+    bias = promise(model, policy_of(model, known), initial, weights) - returns[best][0]
+    return replace(known, digest=_digest(known.correction), bias=bias)
 
 
 def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -101,7 +109,7 @@ def _best(returns: dict[str, tuple[float, float]]) -> str:
     """What was learned, unless another policy earned more beyond the errors: it knows what uncertainty costs, so that rollouts of it can
     be cut and more of them made."""
     best = "learned"
-    for name in ("qmdp", "default", "blind"):
+    for name in ("earlier", "qmdp", "default", "blind"):
         if name in returns and returns[name][0] - returns[best][0] > 2.0 * math.hypot(returns[name][1], returns[best][1]):
             best = name
     return best
@@ -158,16 +166,23 @@ def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda
 
 
 def _learn_more(model: Any, known: Learned | None, seconds: float, progress: Callable[[str], None]) -> Learned:
-    """From the first round on, so that what comes out depends on the number of rounds alone; what was known where a busy machine made no
-    more of them."""
+    """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
+    what was known where a busy machine made no more of them."""
     _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
-    new = interruptible(lambda: learn(model, seconds, progress))
-    return new if known is None or new.rounds > known.rounds else replace(known, seconds=seconds)
+    features, actions = n_features(make_policy(model)), len(action_rows(model))
+    start = known.start if known else find_last(model, _what(), features, actions)
+    new = interruptible(lambda: learn(model, seconds, progress, start))
+    if known is not None and new.rounds <= known.rounds:
+        return replace(known, seconds=seconds)
+    if new.correction is not None and new.policy in ("learned", "earlier"):
+        keep_last(model, _what(), features, new.correction)
+    return new
 
 
 def save(learned: Learned, model: Any, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
-    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(learned)}
+    alone = replace(learned, start=None)
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(alone)}
     arrays.pop("seconds")  # whoever loads it wants no other
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -188,24 +203,10 @@ def load(model: Any, path: str | Path) -> Learned:
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), actions):
+    if known.correction is not None and not is_whole(known.correction, n_features(make_policy(model)), actions):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint] = known
     return known
-
-
-def _is_whole(forest: Forest, features: int, actions: int) -> bool:
-    """Whether compiled code reads nothing beyond the ends of a forest."""
-    nodes, branching = len(forest.cut), forest.child >= 0
-    return (
-        forest.values.shape == (nodes, actions)
-        and all(part.shape == (nodes,) and part.dtype == np.int64 for part in (forest.first, forest.second, forest.child))
-        and forest.roots.dtype == np.int64
-        and bool(((forest.roots >= 0) & (forest.roots < nodes)).all())
-        and bool((forest.child[branching] > np.flatnonzero(branching)).all() and (forest.child[branching] < nodes - 1).all())
-        and bool(((forest.first >= 0) & (forest.first < features) & (forest.second >= 0) & (forest.second <= features)).all())
-        and bool(np.isfinite(forest.cut).all() and np.isfinite(forest.values).all())
-    )
 
 
 def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
@@ -217,16 +218,21 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
         "seconds": np.array(learned.seconds),
+        "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names]),
     }
-    if learned.correction is not None:
-        arrays |= {name: getattr(learned.correction, name) for name in Forest.__annotations__}
+    for prefix, forest in (("", learned.correction), ("start_", learned.start)):
+        if forest is not None:
+            arrays |= {prefix + name: getattr(forest, name) for name in Forest.__annotations__}
     return arrays
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
-    correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
+    correction, start = (
+        Forest(**{name: arrays[prefix + name] for name in Forest.__annotations__}) if f"{prefix}roots" in arrays else None
+        for prefix in ("", "start_")
+    )
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
     return Learned(
         correction=correction,
@@ -237,6 +243,8 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
         bias=float(arrays["bias"]),
         seconds=float(arrays.get("seconds", math.inf)),
+        start=start,
+        began=str(arrays["began"]),
     )
 
 

@@ -228,6 +228,8 @@ class Session:
             stop_if_interrupted()
             self._advisors.append(advisor)
             notes |= {"policy": advisor.name, "searched": action, "rollouts": advice.runs, "improved": advice.improved}
+            if advisor.learned and advisor.learned.began:
+                notes["began"] = advisor.learned.began
             action, value = model.from_row("action", advice.action), advice.value
         seconds = read_clock() - begun
         stats = Stats(
