@@ -60,7 +60,7 @@ class FittedQ:
         outlook = advisor.assess(states, weights, allowed, rng.bits(62))
         _waiting[model].append(advisor)
         known = advisor.learned
-        notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
+        notes: dict[str, Any] = {"policy": advisor.name, "rounds": known.rounds if known else 0, "digest": known.digest if known else ""}
         notes |= {"began": known.began} if known and known.began else {}
         stats = Stats("done", read_clock() - begun, preparation=preparation, notes=notes)
         return Decision(model.from_row("action", outlook.action), outlook.promised, stats=stats)

@@ -26,7 +26,8 @@ def slim(row: Row, keep: Iterable[str] = ()) -> Row:
     dropped = {*MOVES, *TIMED} - set(keep)
     times = {name: value for name, value in row["times"].items() if name not in dropped}
     kept: dict[str, Any] = {name: value for name, value in row.items() if name not in dropped}
-    kept["notes"] = {name: value for name, value in row.get("notes", {}).items() if isinstance(value, (str, bool))}  # others are counts
+    notes = {name: same_words(value) for name, value in row.get("notes", {}).items()}
+    kept["notes"] = {name: value for name, value in notes.items() if isinstance(value, (str, bool))}  # others are counts
     return cast(Row, kept | {"search": search_totals(row), "times": times | timing(row)})
 
 
@@ -40,16 +41,27 @@ def search_totals(row: Row) -> SearchTotals:
     late = sum(row["stops"][i] == "deadline" and trials[i] == 0 for i in searched)
     totals: SearchTotals = {"decisions": len(searched), "trials": sum(trials[i] for i in searched), "unsearched": late}
     notes = row.get("notes", {})
+    alone = [i for i in searched if _at(notes.get("policy"), i) is None]  # where a policy leads it tells the actions apart
     if "tied" in notes:
-        totals["tied"] = sum(_at(notes["tied"], i) is True for i in searched)
+        totals["tied"] = sum(_at(notes["tied"], i) is True for i in alone)
     if "opened" in notes:
-        totals["unopened"] = sum((_at(notes["opened"], i) or 1.0) < 1.0 for i in searched)
+        totals["unopened"] = sum((_at(notes["opened"], i) or 1.0) < 1.0 for i in alone)
+    if notes.get("sound", True) is not True:
+        totals["contradicted"] = sum(_at(notes.get("contradicted"), i) is not None for i in searched)
     return totals
 
 
 def _at(note: Any, i: int) -> Any:
     """A note at a move: one that is the same at every move stands once."""
     return note[i] if isinstance(note, list) else note
+
+
+def same_words(note: Any) -> Any:
+    """Words that are the same at every move that has them, once; else the note as it is."""
+    if not isinstance(note, list) or not all(isinstance(one, str | None) for one in note):
+        return note
+    words = {one for one in note if one is not None}
+    return words.pop() if len(words) == 1 else note
 
 
 def timing(row: Row) -> Times:
