@@ -11,6 +11,11 @@ from airoas import Particles, stream
 from airoas.bounds import store
 from airoas.catalog import find_domain
 from airoas.cli import main
+from airoas.experiments.analysis.summary import summarise
+from airoas.experiments.analysis.weakness import weaknesses
+from airoas.experiments.run.bench import in_memory
+from airoas.experiments.run.pool import Inline
+from airoas.experiments.spec.building import build
 from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned
 
@@ -184,3 +189,22 @@ def test_what_was_better_before_an_edit_stays(tmp_path: Path, monkeypatch: pytes
     known = learned.learn(model, 1000.0, start=first.correction)
     assert (known.policy, known.digest, known.correction) == ("earlier", first.digest, first.correction)
     assert learned.policy_of(model, known).corrected
+
+
+def test_too_many_actions_to_learn_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, in place of a promise to learn; a plan does not ask for what cannot be; and the run says it."""
+    monkeypatch.setattr(learned, "MOST_ACTIONS", 2)
+    monkeypatch.setattr(learned, "learn", lambda *_: pytest.fail("it was learned"))
+    model = harbour(tmp_path, ("max_steps: int = 10", "max_steps: int = 3"))
+    planner = AIROAS(iterations=2, policy="always", learn_seconds=1.0)
+    for _ in range(2):
+        planner.prepare(model)
+        FittedQ().prepare(model)
+    decision = planner.plan(model, Particles.sample(model, 50, stream(0)), stream(0))
+    assert [record.message for record in caplog.records if "olicy" in record.message] == [
+        "No policy is learned for Harbour, QMDP leads: it has 3 actions, more than 2."
+    ]
+    assert decision.stats.notes["policy"] == "qmdp, 0 rounds, "
+    spec = build({"title": "", "episodes": 1, "domains": [f"{tmp_path / 'harbour.py'}:Harbour"], "planners": {"fitted-q": {}}}, tmp_path)
+    (sentence,) = weaknesses(summarise("harbour", "fitted-q", in_memory(spec, Inline).values()))
+    assert "no policy is learned where actions are so many, and QMDP leads" in sentence

@@ -66,11 +66,14 @@ class Learned:
         return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
 
 
+_NOTHING = Learned(None, 0, "")
+
+
 def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit."""
     policy = make_policy(model, start)
     if len(policy.actions) > MOST_ACTIONS:
-        return Learned(None, 0, "")
+        return _NOTHING
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
@@ -133,15 +136,21 @@ def _digest(correction: Forest | None) -> str:
 
 
 _known: dict[str, Learned] = {}
+_told: set[str] = set()
 
 
 def _what() -> str:
     return f"policy {digest_of_sources(Path(__file__).parent)}"
 
 
+def is_learnable(model: Any) -> bool:
+    """Whether its actions are few enough."""
+    return len(action_rows(model)) <= MOST_ACTIONS
+
+
 def find_learned(model: Any) -> Learned | None:
-    """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    return _known.get(model.fingerprint) or _look_up(model)
+    """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
+    return _known.get(model.fingerprint) or (_look_up(model) if is_learnable(model) else _NOTHING)
 
 
 def _look_up(model: Any) -> Learned | None:
@@ -155,6 +164,10 @@ def _look_up(model: Any) -> Learned | None:
 def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
     """What was learned of a model; learned now where nothing was, or not every round and in less time than this."""
     known = find_learned(model)
+    if known is _NOTHING and model.fingerprint not in _told:
+        _told.add(model.fingerprint)
+        many = len(action_rows(model))
+        _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", type(model).__name__, many, MOST_ACTIONS)
     if known is None or not known.is_enough(seconds):
         with alone(model, _what()):  # two processes learn once
             known = _look_up(model)
