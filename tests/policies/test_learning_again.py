@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import airoas
 from airoas import Particles, stream
 from airoas.bounds import store
 from airoas.catalog import find_domain
@@ -208,3 +209,29 @@ def test_too_many_actions_to_learn_are_said(tmp_path: Path, caplog: pytest.LogCa
     spec = build({"title": "", "episodes": 1, "domains": [f"{tmp_path / 'harbour.py'}:Harbour"], "planners": {"fitted-q": {}}}, tmp_path)
     (sentence,) = weaknesses(summarise("harbour", "fitted-q", in_memory(spec, Inline).values()))
     assert "no policy is learned where actions are so many, and QMDP leads" in sentence
+
+
+def test_learning_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a program that has set up no log, too, which hears warnings alone; nothing of the rounds where they are over in two seconds."""
+    model = harbour(tmp_path, ("max_steps: int = 10", "max_steps: int = 4"))
+    said = []
+    for quiet, prepare in ((0.0, airoas.Agent(model, FittedQ(), seed=0).prepare), (1000.0, lambda: FittedQ().prepare(model))):
+        monkeypatch.setattr(learned, "_known", {})
+        monkeypatch.setattr(learned, "QUIET", quiet)
+        monkeypatch.setattr(learned, "_what", lambda quiet=quiet: f"policy {quiet}")
+        caplog.clear()
+        prepare()
+        lines = [record for record in caplog.records if record.message.startswith(("learning", "Harbour: "))]
+        assert {record.levelname for record in lines} == {"WARNING"}
+        said.append([record.message.partition(" (")[0] for record in lines])
+    first = "learning a policy for Harbour, up to 30 s; it is kept for later runs"
+    assert said == [
+        [first, "Harbour: learning, round 1 of 2", "Harbour: learning, round 2 of 2", "Harbour: validating the policy"],
+        [first],
+    ]
+
+
+def test_workers_say_it(capfd: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "bare-light-dark-1.0(discount=0.94)", "fitted-q", "--episodes", "2", "--particles", "50", "--learn", "1e-3"]
+    assert main([*command, "--jobs", "2"]) == 0
+    assert capfd.readouterr().err.count(LEARNING) == 1  # two processes learn once

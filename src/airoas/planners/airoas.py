@@ -22,6 +22,7 @@ from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.store import digest_of_sources, keep, stored
 from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
+from airoas.compiler.notice import QUIET
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
@@ -165,7 +166,10 @@ class AIROAS(BoundedPlanner):
             search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
             search.prepare(model)
             policy.prepare(model)
-            lead = compare(model, search, policy, (1.0 - _LEARNING) * self.learn_seconds)
+            seconds = (1.0 - _LEARNING) * self.learn_seconds
+            if seconds > QUIET:
+                _log.warning("%s: search and policy play, up to %.0f s, to see which of them leads", type(model).__name__, seconds)
+            lead = compare(model, search, policy, seconds)
             keep(model, what, {name: np.array(getattr(lead, name)) for name in ("gain", "error", "pairs")})
             return lead
         return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import threading
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,6 +20,7 @@ from airoas.bounds.learned.forest import Forest
 from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import interruptible
+from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.discretised import action_rows
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
@@ -82,7 +85,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     begun, pace = read_clock(), 0.0
     while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < seconds):
         started = read_clock()
-        progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
+        progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, sum(ROUNDS[: rounds + 1]))
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
@@ -161,30 +164,51 @@ def _look_up(model: Any) -> Learned | None:
     return _known.get(model.fingerprint)
 
 
-def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
-    """What was learned of a model; learned now where nothing was, or not every round and in less time than this."""
-    known = find_learned(model)
+def prepare(model: Any, seconds: float) -> Learned:
+    """What was learned of a model; learned now where nothing was, or not every round and in less time than this. What is done is logged."""
+    known, name = find_learned(model), type(model).__name__
     if known is _NOTHING and model.fingerprint not in _told:
         _told.add(model.fingerprint)
         many = len(action_rows(model))
-        _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", type(model).__name__, many, MOST_ACTIONS)
+        _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", name, many, MOST_ACTIONS)
     if known is None or not known.is_enough(seconds):
-        with alone(model, _what()):  # two processes learn once
-            known = _look_up(model)
-            if known is None or not known.is_enough(seconds):
-                known = _learn_more(model, known, seconds, progress)
-                keep(model, _what(), to_arrays(known))
-                _known[model.fingerprint] = known
+        waiting = threading.Timer(QUIET, _log.warning, ("another process learns from %s; waiting for it", name))
+        waiting.daemon = True
+        waiting.start()
+        try:
+            with alone(model, _what()):  # two processes learn once
+                waiting.cancel()
+                known = _look_up(model)
+                if known is None or not known.is_enough(seconds):
+                    known = _learn_more(model, known, seconds)
+                    keep(model, _what(), to_arrays(known))
+                    _known[model.fingerprint] = known
+        finally:
+            waiting.cancel()
     return known
 
 
-def _learn_more(model: Any, known: Learned | None, seconds: float, progress: Callable[[str], None]) -> Learned:
+def tell(name: str) -> Callable[[str], None]:
+    """Says in the log what is being done for a model, to whoever has waited for two seconds: also in worker processes, and in programs
+    that have set up no log."""
+    begun = time.monotonic()
+
+    def say(doing: str) -> None:
+        spent = time.monotonic() - begun
+        if spent > QUIET:
+            _log.warning("%s: %s (%.0f s so far)", name, doing, spent)
+
+    return say
+
+
+def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
     """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
     what was known where a busy machine made no more of them."""
-    _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
+    name = type(model).__name__
+    _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
     features, actions = n_features(make_policy(model)), len(action_rows(model))
     start = known.start if known else find_last(model, _what(), features, actions)
-    new = interruptible(lambda: learn(model, seconds, progress, start))
+    new = interruptible(lambda: learn(model, seconds, tell(name), start))
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):
