@@ -9,6 +9,7 @@ import pytest
 from airoas.cli import main
 from airoas.experiments.analysis.summary import Summary, summarise
 from airoas.experiments.analysis.weakness import no_better, weaknesses
+from airoas.experiments.rows.slim import slim
 
 
 def summary(returns: list[float], **more: Any) -> Summary:
@@ -17,6 +18,7 @@ def summary(returns: list[float], **more: Any) -> Summary:
     return summarise("maze", "airoas", [row | {"discounted_return": value, **more} for value in returns])  # type: ignore[misc]
 
 
+LED = "learned, 3 rounds, ab"
 EARNED = [float(k % 5) for k in range(20)]  # 2 in the mean
 
 
@@ -27,6 +29,20 @@ EARNED = [float(k % 5) for k in range(20)]  # 2 in the mean
         ({"notes": {"tied": [True, False]}}, "every action looked the same in 50 % of the decisions, so that one was taken by chance. Let"),
         ({"notes": {"tied": True}}, "every action looked the same in 100 %"),
         ({"notes": {"opened": 0.25}}, "some actions were never tried in 100 % of the decisions. Give it more time or fewer particles."),
+        (
+            {"notes": {"sound": False, "contradicted": [None, 3.0], "policy": LED}, "stops": ["terminal", "deadline"]},
+            "the search found more than its estimated upper bounds allow in 100 % of the decisions, and went on with that. More particles",
+        ),
+        ({"notes": {"policy": "qmdp, 3 rounds, ab"}}, "what was learned in 3 rounds earned less in validation than QMDP, which leads"),
+        ({"notes": {"policy": [None, "blind, 1 rounds, ab"]}}, "what was learned in 1 round earned less in validation than one action"),
+        (
+            {"notes": {"policy": "default, 6 rounds, ab"}},
+            "what was learned in 6 rounds earned less in validation than the model's own `",
+        ),
+        (
+            {"notes": {"policy": "qmdp, 0 rounds, "}},
+            "no policy is learned where actions are so many, and QMDP leads. Offer fewer",
+        ),
         ({"promised": 9.0}, "it promised 9 at the start and earned 2, "),
     ],
 )
@@ -35,9 +51,33 @@ def test_it_is_said(more: dict[str, Any], said: str) -> None:
     assert sentence.startswith(f"airoas on maze: {said}")
 
 
-@pytest.mark.parametrize("more", [{}, {"promised": 2.3}, {"notes": {"tied": False, "opened": 1.0}}, {"notes": {"opened": [0.5, 1.0]}}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"promised": 2.3},
+        {"notes": {"tied": False, "opened": 1.0}},
+        {"notes": {"opened": [0.5, 1.0]}},
+        {"notes": {"tied": True, "opened": 0.2, "policy": LED}},  # the policy decides, and its rollouts try others
+        {"notes": {"policy": "earlier, 3 rounds, ab"}},
+        {"notes": {"policy": "qmdp, nothing was learned"}},  # as was asked for
+        {"notes": {"sound": False, "contradicted": [None, 3.0]}},
+        {"notes": {"sound": False}},
+    ],
+)
 def test_nothing_is_said_without_a_sign(more: dict[str, Any]) -> None:
     assert weaknesses(summary(EARNED, **more)) == []
+
+
+def test_episodes_with_and_without_their_moves_say_the_same() -> None:
+    """Also where the policy is not asked at every move, and where some episodes contradict their bounds and others do not."""
+    row = {"map": None, "steps": 2, "terminated": True, "success": True, "wrong_stop": False, "recoveries": 0, "discounted_return": 1.0}
+    row |= {"stops": ["deadline"] * 2, "trials": [9, 9], "times": {"plan": [0.1] * 2, "overshoot": [0.0] * 2, "update": [0.0] * 2}}
+    notes = [{"sound": [None, False], "contradicted": [None, 3.0], "policy": [None, "qmdp, 3 rounds, ab"]}, {"sound": False, "policy": LED}]
+    rows: Any = [row | {"notes": one} for one in (notes[0], notes[0], notes[1])]
+    full, kept = summarise("maze", "airoas", rows), summarise("maze", "airoas", map(slim, rows))
+    assert full.to_dict() == kept.to_dict() | {"overshoot_ms_p99": 0.0}
+    assert (full.contradicted, full.policy) == (pytest.approx(1.0 / 3.0), "qmdp, 3 rounds")
 
 
 def test_few_episodes_judge_no_promise() -> None:

@@ -54,7 +54,7 @@ def test_a_file_holds_all_of_it(known: Any, tmp_path: Path) -> None:
     learned.save(known, MODEL, path)
     FittedQ().load(MODEL, path)
     decision = FittedQ(learn_seconds=0.0).plan(MODEL, belief, stream(2))
-    assert decision.stats.notes == {"policy": "learned", "rounds": 2, "digest": known.digest}
+    assert decision.stats.notes == {"policy": f"learned, 2 rounds, {known.digest}", "rounds": 2, "digest": known.digest}
     FittedQ().save(MODEL, tmp_path / "again.npz")
     first, second = (dict(np.load(file, allow_pickle=False)) for file in (path, tmp_path / "again.npz"))
     assert all(np.array_equal(first[name], second[name]) for name in first) and first.keys() == second.keys()

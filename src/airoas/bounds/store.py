@@ -46,15 +46,15 @@ def kept(model: KernelModel, what: str, compute: Callable[[], dict[str, np.ndarr
     return arrays
 
 
-def stored(model: KernelModel, what: str) -> dict[str, np.ndarray] | None:
-    """The arrays that an earlier process kept; None where there are none."""
-    path = _path(model, what)
+def stored(model: KernelModel, what: str, content: str | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays that an earlier process kept; None where there are none. content: what stands for the model, in place of all of it."""
+    path = _path(model, what, content)
     return _load(path) if path else None
 
 
-def keep(model: KernelModel, what: str, arrays: dict[str, np.ndarray]) -> None:
+def keep(model: KernelModel, what: str, arrays: dict[str, np.ndarray], content: str | None = None) -> None:
     """Keep arrays for later processes, whatever they cost."""
-    path = _path(model, what)
+    path = _path(model, what, content)
     if path:
         _save(path, arrays)
 
@@ -87,10 +87,11 @@ def learned(model: KernelModel, what: str, compute: Callable[[], dict[str, np.nd
     return kept(model, what, fast)
 
 
-def _path(model: KernelModel, what: str) -> Path | None:
+def _path(model: KernelModel, what: str, content: str | None = None) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     directory = folder() if model.native().native_class.cacheable else None
-    key = hashlib.sha256(repr((model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))).encode()).hexdigest()[:40]
+    parts = (content or model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
     return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 
 

@@ -22,6 +22,7 @@ from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.store import digest_of_sources, keep, stored
 from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
+from airoas.compiler.notice import QUIET
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.planners.bounded.advice import Advisor
@@ -159,7 +160,7 @@ class AIROAS(BoundedPlanner):
 
     def _find_lead(self, model: Any) -> Lead:
         """Whether search or policy leads, by playing; kept on disk."""
-        what = self._lead_name()
+        what = self._lead_name(model)
         arrays = stored(model, what)
         if arrays is None:
             budget = {"seconds": 0.25 * self.seconds} if self.seconds else {"iterations": max(1, (self.iterations or 1) // 4)}
@@ -167,7 +168,10 @@ class AIROAS(BoundedPlanner):
             search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
             search.prepare(model)
             policy.prepare(model)
-            lead = compare(model, search, policy, (1.0 - _LEARNING) * self.learn_seconds)
+            seconds = (1.0 - _LEARNING) * self.learn_seconds
+            if seconds > QUIET:
+                _log.warning("%s: search and policy play, up to %.0f s, to see which of them leads", type(model).__name__, seconds)
+            lead = compare(model, search, policy, seconds)
             keep(model, what, {name: np.array(getattr(lead, name)) for name in ("gain", "error", "pairs")})
             return lead
         return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))
@@ -184,12 +188,14 @@ class AIROAS(BoundedPlanner):
             _warn_of_nothing_learned(model, self.learn_seconds)
         return Advisor(model, known, self.macros)
 
-    def _lead_name(self) -> str:
-        return f"lead {digest_of_sources(Path(__file__).parent)} {self}"
+    def _lead_name(self, model: Any) -> str:
+        """Of the policy that played: another one must play anew."""
+        known = learned.find_learned(model)
+        return f"lead {digest_of_sources(Path(__file__).parent)} {self} {known.digest if known else ''}"
 
     def _search_leads(self, model: Any) -> bool:
         """As far as it was found out."""
-        return stored(model, self._lead_name()) is not None and self._find_lead(model).is_the_searchs
+        return stored(model, self._lead_name(model)) is not None and self._find_lead(model).is_the_searchs
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self._n_particles(model, find_bounds(model, self.bounds))

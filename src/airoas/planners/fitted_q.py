@@ -58,7 +58,8 @@ class FittedQ(PreparedPlanner):
         outlook = advisor.assess(start.states, start.weights, start.allowed, rng.bits(62))
         _put_back(model, advisor)
         known = prepared
-        notes = {"policy": known.policy, "rounds": known.rounds, "digest": known.digest} if known else {"policy": "qmdp", "rounds": 0}
+        notes: dict[str, Any] = {"policy": advisor.name, "rounds": known.rounds if known else 0, "digest": known.digest if known else ""}
+        notes |= {"began": known.began} if known and known.began else {}
         return Decision(model.from_row("action", outlook.action), outlook.promised, stats=start.done(**notes))
 
     def _refuse(self, model: KernelModel) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import threading
+import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ from airoas.bounds.learned.forest import Forest
 from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import interruptible
+from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.discretised import action_rows
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
+from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.validation import promise, validate
@@ -44,22 +48,35 @@ class Learned:
     """Of QMDP; None where learning gained nothing, or was not possible."""
     rounds: int
     digest: str
-    """Of the correction: the same seed and rounds give the same."""
+    """Of the correction: the same rounds from the same start give the same."""
     policy: str = "qmdp"
-    """"learned", unless "qmdp", "default" (the model's own) or "blind" earned more in validation."""
+    """"learned", unless "earlier" (where it began), "qmdp", "default" (the model's own) or "blind" earned more in validation."""
     blind: int = 0
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Of each in validation, with its standard error."""
     bias: float = 0.0
     """By how much the policy promises more than it earned there."""
+    seconds: float = math.inf
+    """What it was allowed; infinite where it came from a file."""
+    start: Forest | None = None
+    """The correction of the model before an edit, by which the first walks went."""
+    began: str = ""
+    """Its digest; empty where learning began with nothing."""
+
+    def is_enough(self, seconds: float) -> bool:
+        """Whether so many seconds would teach no more: every round was made, none can be, or it had as many."""
+        return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
 
 
-def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
-    """Rounds of fixed work; time only ends them, after one at least."""
-    policy = make_policy(model)
+_NOTHING = Learned(None, 0, "")
+
+
+def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
+    """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit."""
+    policy = make_policy(model, start)
     if len(policy.actions) > MOST_ACTIONS:
-        return Learned(None, 0, "")
+        return _NOTHING
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
@@ -68,7 +85,7 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     begun, pace = read_clock(), 0.0
     while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < seconds):
         started = read_clock()
-        progress(f"learning a policy, round {rounds + 1} of {len(ROUNDS)}")
+        progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, sum(ROUNDS[: rounds + 1]))
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
@@ -79,9 +96,12 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
         rounds += 1
     progress("validating the policy")
     returns, blind = validate(model, correction, initial, weights)
+    if start is not None:
+        returns["earlier"] = validate(model, start, initial, weights)[0]["learned"]
     best = _best(returns)
-    bias = promise(model, policy_of(model, Learned(correction, rounds, "", best, blind)), initial, weights) - returns[best][0]
-    return Learned(correction, rounds, _digest(correction), best, blind, returns, bias)
+    known = Learned(start if best == "earlier" else correction, rounds, "", best, blind, returns, 0.0, seconds, start, _digest(start))
+    bias = promise(model, policy_of(model, known), initial, weights) - returns[best][0]
+    return replace(known, digest=_digest(known.correction), bias=bias)
 
 
 def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -95,7 +115,7 @@ def _best(returns: dict[str, tuple[float, float]]) -> str:
     """What was learned, unless another policy earned more beyond the errors: it knows what uncertainty costs, so that rollouts of it can
     be cut and more of them made."""
     best = "learned"
-    for name in ("qmdp", "default", "blind"):
+    for name in ("earlier", "qmdp", "default", "blind"):
         if name in returns and returns[name][0] - returns[best][0] > 2.0 * math.hypot(returns[name][1], returns[best][1]):
             best = name
     return best
@@ -119,39 +139,88 @@ def _digest(correction: Forest | None) -> str:
 
 
 _known: dict[str, Learned] = {}
+_told: set[str] = set()
 
 
 def _what() -> str:
     return f"policy {digest_of_sources(Path(__file__).parent)}"
 
 
+def is_learnable(model: Any) -> bool:
+    """Whether its actions are few enough."""
+    return len(action_rows(model)) <= MOST_ACTIONS
+
+
 def find_learned(model: Any) -> Learned | None:
-    """What was learned of a model, in this process or an earlier one; None where nothing was."""
-    if model.fingerprint not in _known:
-        arrays = stored(model, _what())
-        if arrays is None:
-            return None
+    """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
+    return _known.get(model.fingerprint) or (_look_up(model) if is_learnable(model) else _NOTHING)
+
+
+def _look_up(model: Any) -> Learned | None:
+    """What is on disk now."""
+    arrays = stored(model, _what())
+    if arrays is not None:
         _known[model.fingerprint] = from_arrays(arrays)
-    return _known[model.fingerprint]
+    return _known.get(model.fingerprint)
 
 
-def prepare(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None) -> Learned:
-    """What was learned of a model, learning it now where nothing was."""
-    known = find_learned(model)
-    if known is None:
-        with alone(model, _what()):  # two processes learn once
-            known = find_learned(model)
-            if known is None:
-                _log.info("learning a policy for %s, up to %.0f s; it is kept for later runs", type(model).__name__, seconds)
-                known = interruptible(lambda: learn(model, seconds, progress))
-                keep(model, _what(), to_arrays(known))
-                _known[model.fingerprint] = known
+def prepare(model: Any, seconds: float) -> Learned:
+    """What was learned of a model; learned now where nothing was, or not every round and in less time than this. What is done is logged."""
+    known, name = find_learned(model), type(model).__name__
+    if known is _NOTHING and model.fingerprint not in _told:
+        _told.add(model.fingerprint)
+        many = len(action_rows(model))
+        _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", name, many, MOST_ACTIONS)
+    if known is None or not known.is_enough(seconds):
+        waiting = threading.Timer(QUIET, _log.warning, ("another process learns from %s; waiting for it", name))
+        waiting.daemon = True
+        waiting.start()
+        try:
+            with alone(model, _what()):  # two processes learn once
+                waiting.cancel()
+                known = _look_up(model)
+                if known is None or not known.is_enough(seconds):
+                    known = _learn_more(model, known, seconds)
+                    keep(model, _what(), to_arrays(known))
+                    _known[model.fingerprint] = known
+        finally:
+            waiting.cancel()
     return known
+
+
+def tell(name: str) -> Callable[[str], None]:
+    """Says in the log what is being done for a model, to whoever has waited for two seconds: also in worker processes, and in programs
+    that have set up no log."""
+    begun = time.monotonic()
+
+    def say(doing: str) -> None:
+        spent = time.monotonic() - begun
+        if spent > QUIET:
+            _log.warning("%s: %s (%.0f s so far)", name, doing, spent)
+
+    return say
+
+
+def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
+    """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
+    what was known where a busy machine made no more of them."""
+    name = type(model).__name__
+    _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
+    features, actions = n_features(make_policy(model)), len(action_rows(model))
+    start = known.start if known else find_last(model, _what(), features, actions)
+    new = interruptible(lambda: learn(model, seconds, tell(name), start))
+    if known is not None and new.rounds <= known.rounds:
+        return replace(known, seconds=seconds)
+    if new.correction is not None and new.policy in ("learned", "earlier"):
+        keep_last(model, _what(), features, new.correction)
+    return new
 
 
 def save(learned: Learned, model: Any, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
-    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(learned)}
+    alone = replace(learned, start=None)
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(alone)}
+    arrays.pop("seconds")  # whoever loads it wants no other
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
@@ -171,24 +240,10 @@ def load(model: Any, path: str | Path) -> Learned:
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    if known.correction is not None and not _is_whole(known.correction, n_features(make_policy(model)), actions):
+    if known.correction is not None and not is_whole(known.correction, n_features(make_policy(model)), actions):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint] = known
     return known
-
-
-def _is_whole(forest: Forest, features: int, actions: int) -> bool:
-    """Whether compiled code reads nothing beyond the ends of a forest."""
-    nodes, branching = len(forest.cut), forest.child >= 0
-    return (
-        forest.values.shape == (nodes, actions)
-        and all(part.shape == (nodes,) and part.dtype == np.int64 for part in (forest.first, forest.second, forest.child))
-        and forest.roots.dtype == np.int64
-        and bool(((forest.roots >= 0) & (forest.roots < nodes)).all())
-        and bool((forest.child[branching] > np.flatnonzero(branching)).all() and (forest.child[branching] < nodes - 1).all())
-        and bool(((forest.first >= 0) & (forest.first < features) & (forest.second >= 0) & (forest.second <= features)).all())
-        and bool(np.isfinite(forest.cut).all() and np.isfinite(forest.values).all())
-    )
 
 
 def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
@@ -199,20 +254,35 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
+        "seconds": np.array(learned.seconds),
+        "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names]),
     }
-    if learned.correction is not None:
-        arrays |= {name: getattr(learned.correction, name) for name in Forest.__annotations__}
+    for prefix, forest in (("", learned.correction), ("start_", learned.start)):
+        if forest is not None:
+            arrays |= {prefix + name: getattr(forest, name) for name in Forest.__annotations__}
     return arrays
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
-    correction = Forest(**{name: arrays[name] for name in Forest.__annotations__}) if "roots" in arrays else None
+    correction, start = (
+        Forest(**{name: arrays[prefix + name] for name in Forest.__annotations__}) if f"{prefix}roots" in arrays else None
+        for prefix in ("", "start_")
+    )
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
-    bias = float(arrays["bias"])
-    validated = {name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)}
-    return Learned(correction, int(arrays["rounds"]), str(arrays["digest"]), str(arrays["policy"]), int(arrays["blind"]), validated, bias)
+    return Learned(
+        correction=correction,
+        rounds=int(arrays["rounds"]),
+        digest=str(arrays["digest"]),
+        policy=str(arrays["policy"]),
+        blind=int(arrays["blind"]),
+        returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
+        bias=float(arrays["bias"]),
+        seconds=float(arrays.get("seconds", math.inf)),
+        start=start,
+        began=str(arrays["began"]),
+    )
 
 
 def policy_of(model: Any, learned: Learned | None) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from airoas.experiments.analysis.statistics import Estimate, estimate
-from airoas.experiments.rows.slim import search_totals, timing
+from airoas.experiments.rows.slim import same_words, search_totals, timing
 from airoas.experiments.rows.types import Row
 from airoas.experiments.spec.cells import Cell
 
@@ -65,6 +66,10 @@ class Summary:
     """Share in which every action looked the same; nan where no planner says."""
     unopened: float
     """Share in which some action was never simulated, and no bound told that it need not be."""
+    contradicted: float
+    """Share in which the search found values far above estimated upper bounds."""
+    policy: str
+    """The policy that led, with the rounds in which it was learned; the most frequent of several, empty where none led."""
     promised: float
     """What the first decisions thought that their episodes were worth, in the mean."""
     overrated: float
@@ -129,6 +134,8 @@ def summarise(domain: str, planner: str, rows: Iterable[Row]) -> Summary:
         unsearched=unsearched,
         tied=_part_of(done, "tied"),
         unopened=_part_of(done, "unopened"),
+        contradicted=_part_of(done, "contradicted"),
+        policy=_policy_of(done),
         promised=promised,
         overrated=overrated,
         recoveries=sum(row["recoveries"] for row in done),
@@ -153,6 +160,13 @@ def _part_of(rows: list[Row], name: str) -> float:
     totals = [one for one in totals if name in one]
     decisions = sum(one["decisions"] for one in totals)
     return sum(one[name] for one in totals) / decisions if decisions else math.nan
+
+
+def _policy_of(rows: list[Row]) -> str:
+    """ "learned, 6 rounds", say: without its digest, which is another on every map."""
+    names = [same_words(row.get("notes", {}).get("policy")) for row in rows]
+    counts = Counter(", ".join(name.split(", ")[:2]) for name in names if isinstance(name, str))
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def _promises(rows: list[Row]) -> tuple[float, float]:

@@ -10,6 +10,8 @@ NOTEWORTHY = 0.05
 """A share of decisions that is told beside the returns."""
 OVERRATED = 4.0
 """Errors by which a promise must be above what was earned, to be told."""
+_USUAL = 0.5  # of the decisions: more is told of what happens now and then to any search
+_IN_PLACE = {"qmdp": "QMDP", "default": "the model's own `rollout_action`", "blind": "one action again and again"}
 _FEWEST = 10  # episodes from which on a promise is judged
 
 
@@ -22,13 +24,30 @@ def weaknesses(summary: Summary) -> list[str]:
     if summary.tied > NOTEWORTHY:
         problem = f"every action looked the same in {_percent(summary.tied)} of the decisions, so that one was taken by chance"
         remarks.append(f"{problem}. Let AIROAS learn a policy first (`--learn 30`), or give the model a `rollout_action` (docs/bounds.md).")
-    if summary.unopened > 0.5:
+    if summary.unopened > _USUAL:
         problem = f"some actions were never tried in {_percent(summary.unopened)} of the decisions"
         remarks.append(f"{problem}. Give it more time or fewer particles.")
+    if summary.contradicted > _USUAL:
+        problem = f"the search found more than its estimated upper bounds allow in {_percent(summary.contradicted)} of the decisions"
+        remarks.append(f"{problem}, and went on with that. More particles may do better, or `value_bounds` of the model (docs/bounds.md).")
+    remarks += _of_policy(summary.policy)
     if summary.episodes >= _FEWEST and summary.overrated > OVERRATED:
         problem = f"it promised {summary.promised:.3g} at the start and earned {summary.mean:.3g}, {summary.overrated:.0f} errors less"
         remarks.append(f"{problem}. Its values are too high somewhere: more particles, or another planner, may do better.")
     return [f"{summary.planner} on {summary.domain}: {sentence}" for sentence in remarks]
+
+
+def _of_policy(policy: str) -> list[str]:
+    """What speaks against the policy that led."""
+    name, _, rounds = policy.partition(", ")
+    if name not in _IN_PLACE or not rounds.endswith(" rounds"):
+        return []
+    if rounds == "0 rounds":
+        problem = f"no policy is learned where actions are so many, and {_IN_PLACE[name]} leads"
+        return [f"{problem}. Offer fewer actions, or give the model `value_bounds` or a `rollout_action` (docs/bounds.md)."]
+    rounds = "1 round" if rounds == "1 rounds" else rounds
+    problem = f"what was learned in {rounds} earned less in validation than {_IN_PLACE[name]}, which leads in its place"
+    return [f"{problem}. Let it learn for longer (`--learn 60`), or give the model hints (docs/bounds.md)."]
 
 
 def no_better(ours: Summary, random: Summary) -> list[str]:

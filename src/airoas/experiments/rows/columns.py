@@ -61,7 +61,7 @@ OWN |= {"actions": lambda value: _text(value) or _list(value)}
 OWN |= dict.fromkeys(("search.decisions", "search.trials", "search.unsearched"), whole)
 OWN |= dict.fromkeys((f"times.{name}" for name in (*TIMINGS, "preparation", "seconds")), _number) | {"times.started": _text}
 """The columns of every episode without its moves."""
-OPTIONAL: Kinds = {"lost": whole, "promised": _number, "search.tied": whole, "search.unopened": whole}
+OPTIONAL: Kinds = {"lost": whole, "promised": _number, "search.tied": whole, "search.unopened": whole, "search.contradicted": whole}
 """Those that some of them have."""
 KINDS: Kinds = OWN | OPTIONAL | {ADJUSTED: _number, "error": _text}
 KINDS |= dict.fromkeys((*MOVES, *(f"times.{name}" for name in TIMED)), _list)

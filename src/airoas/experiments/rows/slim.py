@@ -26,7 +26,8 @@ def slim(row: Row, keep: Iterable[str] = ()) -> Row:
     dropped = {*MOVES, *TIMED} - set(keep)
     times = {name: value for name, value in row["times"].items() if name not in dropped}
     kept: dict[str, Any] = {name: value for name, value in row.items() if name not in dropped}
-    kept["notes"] = {name: value for name, value in row.get("notes", {}).items() if isinstance(value, (str, bool))}  # others are counts
+    notes = {name: same_words(value) for name, value in row.get("notes", {}).items()}
+    kept["notes"] = {name: value for name, value in notes.items() if isinstance(value, (str, bool))}  # others are counts
     return cast(Row, kept | {"search": search_totals(row), "times": times | timing(row)})
 
 
@@ -40,10 +41,13 @@ def search_totals(row: Row) -> SearchTotals:
     late = sum(row["stops"][i] == "deadline" and trials[i] == 0 for i in searched)
     totals: SearchTotals = {"decisions": len(searched), "trials": sum(trials[i] for i in searched), "unsearched": late}
     notes = row.get("notes", {})
+    alone = [i for i in searched if note_at(notes.get("policy"), i) is None]  # where a policy leads it tells the actions apart
     if "tied" in notes:
-        totals["tied"] = sum(note_at(notes["tied"], i) is True for i in searched)
+        totals["tied"] = sum(note_at(notes["tied"], i) is True for i in alone)
     if "opened" in notes:
-        totals["unopened"] = sum((note_at(notes["opened"], i) or 1.0) < 1.0 for i in searched)
+        totals["unopened"] = sum((note_at(notes["opened"], i) or 1.0) < 1.0 for i in alone)
+    if notes.get("sound", True) is not True:
+        totals["contradicted"] = sum(note_at(notes.get("contradicted"), i) is not None for i in searched)
     return totals
 
 
@@ -52,6 +56,14 @@ def note_at(note: Any, i: int) -> Any:
     if isinstance(note, list):
         return note[i] if i < len(note) else None
     return note
+
+
+def same_words(note: Any) -> Any:
+    """Words that are the same at every move that has them, once; else the note as it is."""
+    if not isinstance(note, list) or not all(isinstance(one, str | None) for one in note):
+        return note
+    words = {one for one in note if one is not None}
+    return words.pop() if len(words) == 1 else note
 
 
 def timing(row: Row) -> Times:

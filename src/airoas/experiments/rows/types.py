@@ -48,9 +48,11 @@ class SearchTotals(TypedDict):
     trials: int
     unsearched: int
     tied: NotRequired[int]
-    """Decisions in which every action looked the same."""
+    """Decisions in which every action looked the same, and no policy led."""
     unopened: NotRequired[int]
-    """Decisions in which some action was never simulated, and no bound told that it need not be."""
+    """Decisions in which some action was never simulated, no bound told that it need not be, and no policy led."""
+    contradicted: NotRequired[int]
+    """Decisions in which the search found values far above estimated upper bounds."""
 
 
 class Times(TypedDict, total=False):

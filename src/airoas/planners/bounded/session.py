@@ -27,7 +27,7 @@ from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
 from airoas.planners.bounded import recheck
-from airoas.planners.bounded.advice import Advisor
+from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
@@ -219,16 +219,17 @@ class Session:
         notes = self._notes(tree)
         if n_particles < wanted:
             notes["particles"] = n_particles
-        if advisor is None and not self.bounds.sound and STOPS[status] != "gap":
-            bounds = tree.action_lower[first : first + count]
-            notes["opened"] = float((tree.first_child[first : first + count] >= 0).mean())
-            notes["tied"] = bool(count > 1 and bounds.min() == bounds.max())
+        advice = None
         if advisor is not None and outlook is not None:
             advice = advisor.advise(outlook, np.array(tree.actions[chosen]), deadline)
             stop_if_interrupted()
             self._advisors.append(advisor)
             notes |= {"policy": advisor.name, "searched": action, "rollouts": advice.runs, "improved": advice.improved}
+            if advisor.learned and advisor.learned.began:
+                notes["began"] = advisor.learned.began
             action, value = model.from_row("action", advice.action), advice.value
+        if not self.bounds.sound and STOPS[status] != "gap":
+            notes |= _told_apart(tree, advice)
         seconds = read_clock() - begun
         stats = Stats(
             stop=STOPS[status],
@@ -314,9 +315,12 @@ class Session:
         if tree.n_annealed:
             notes |= {"annealed": tree.n_annealed, "stages": tree.n_stages, "evaluations": tree.n_evaluations}
         notes |= planner.notes(self.model)
-        if any(map(_is_number, (bounds.lower, bounds.upper))) and tree.crossing > max(_CROSSED * tree.first_gap, 1e-6):
-            notes["unsound"] = tree.crossing
-            self._warn_of_unsound(tree.crossing, notes["bounds"])
+        if tree.crossing > max(_CROSSED * tree.first_gap, 1e-6):
+            if any(map(_is_number, (bounds.lower, bounds.upper))):
+                notes["unsound"] = tree.crossing
+                self._warn_of_unsound(tree.crossing, notes["bounds"])
+            elif not bounds.sound:
+                notes["contradicted"] = tree.crossing
         return notes
 
     def _warn_of_unsound(self, crossing: float, bounds: str) -> None:
@@ -337,6 +341,16 @@ def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
     """A tree that nobody looks at any more serves the next search; a second one keeps no memory."""
     held[1].rest(not waiting)
     waiting.append(held)
+
+
+def _told_apart(tree: Tree, advice: Advice | None) -> dict[str, Any]:
+    """Which share of the root's actions was looked at, in a branch or, as far as is known, in rollouts; and whether the search told none of
+    them from another."""
+    own = slice(int(tree.first_action[0]), int(tree.first_action[0]) + int(tree.n_actions[0]))
+    opened, lower = tree.first_child[own] >= 0, tree.action_lower[own]
+    if advice is not None and advice.runs > 0:
+        opened |= (tree.actions[own] == advice.action).all(axis=1)
+    return {"opened": float(opened.mean()), "tied": bool(len(lower) > 1 and lower.min() == lower.max())}
 
 
 def _is_number(name: str) -> bool:
