@@ -39,7 +39,7 @@ ENOUGH, LEAST_COMPARED = 8, 4
 """Runs of a candidate that tell something, and candidates in any case."""
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
-CUT = 8
+CUT = 20
 """Steps of a run after which what was learned is believed for the rest."""
 SCORED, _STEPS_IN_RUN = 8, 80
 """Particles that q is averaged over in a run, where each of them is simulated, and how many steps that may take."""
