@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable
 
-from airoas.errors import OptionError
+from airoas.errors import OptionError, suggest
 
 PREAMBLE = ("discount", "values", "states", "actions", "observations", "start")
-RESERVED = {*PREAMBLE, "T", "O", "R", "uniform", "identity", "reset", "reward", "cost", "include", "exclude"}
+_RESERVED = {*PREAMBLE, "T", "O", "R", "uniform", "identity", "reset", "reward", "cost", "include", "exclude"}
 TOLERANCE = 1e-5
 """How far probabilities may be from summing to 1; within it they are divided by their sum."""
-LARGEST_REWARD = 1e100
+RANGES = {"a probability": (0.0, 1.0 + TOLERANCE), "a reward": (-1e100, 1e100)}
+ALL = -1
+LONGEST_NAME = 100
 
 _NUMBER = r"[+-]?+(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+"
 _ENDS = r"(?![A-Za-z0-9_.])"
@@ -24,117 +24,102 @@ _TOKEN = re.compile(
     |(?P<wrong>[^\s:*\#]++))?+""",
     re.VERBOSE,
 )
-_WHOLE = re.compile("[0-9]{1,18}")
-_ENTRY = re.compile(rf"([TOR])((?:\s*+:\s*+[A-Za-z0-9_*-]++){{3,4}}+)\s++({_NUMBER}){_ENDS}")
-
-
-@functools.cache
-def _numbers(count: int) -> re.Pattern[str]:
-    return re.compile(rf"{_NUMBER}(?:\s++{_NUMBER}){{{count - 1}}}+{_ENDS}")
+ENTRY = re.compile(rf"([TOR])((?:\s*+:\s*+[A-Za-z0-9_*-]++){{3,4}}+)\s++({_NUMBER}){_ENDS}")
+"""A whole `T: a : s : s2 0.5`, as most lines are: letter, references, number."""
 
 
 class Tokens:
-    """A text with the word in hand: its `kind` (number, name, keyword, mark, wrong or end), the word, where it begins."""
-
-    __slots__ = ("_next", "at", "kind", "text", "title", "word")
+    """A text with the word in hand: its `kind` (number, name, keyword, mark, wrong or end), the word, where it begins and ends."""
 
     def __init__(self, text: str, title: str) -> None:
-        self.text, self.title, self._next = text, title, 0
-        self.advance()
+        self.text, self.title = text, title
+        self.go_to(0)
 
-    def advance(self) -> None:
-        """Take up the next word."""
-        match = _TOKEN.match(self.text, self._next)
+    def go_to(self, position: int) -> None:
+        """Take up the first word from there on."""
+        match = _TOKEN.match(self.text, position)
         assert match is not None, "every part of it is optional"
-        kind = match.lastgroup
-        self._next = match.end()
-        self.at = self._next if kind is None else match.start(kind)
-        self.word = self.text[self.at : self._next]
-        self.kind = kind or "end"
-        if self.word in RESERVED:
-            self.kind = "keyword"
+        self.end = match.end()
+        self.at = match.start(match.lastgroup) if match.lastgroup else self.end
+        self.word = self.text[self.at : self.end]
+        self.kind = "keyword" if self.word in _RESERVED else match.lastgroup or "end"
 
-    def take(self, word: str) -> bool:
-        """Whether the word in hand is this one, which is then passed."""
-        if self.word != word:
-            return False
-        self.advance()
-        return True
+    def take(self, *words: str) -> str:
+        """The word in hand, which is then passed, if it is one of these; else nothing."""
+        word = self.word if self.word in words else ""
+        if word:
+            self.go_to(self.end)
+        return word
 
     def colon(self) -> None:
         if not self.take(":"):
             raise self.error(f"{self.shown} where a colon is expected", "write `:` here.")
 
-    @property
     def is_whole(self) -> bool:
         """Whether the word is a whole number without a sign, of a length that can count something."""
-        return _WHOLE.fullmatch(self.word) is not None
+        return re.fullmatch("[0-9]{1,18}", self.word) is not None
 
     def whole(self, what: str) -> int:
-        if not self.is_whole:
-            raise self.error(f"{self.shown} for {what}", "write a whole number from 0 on.")
-        number = int(self.word)
-        self.advance()
-        return number
+        self.require(self.is_whole(), f"{self.shown} for {what}", "write a whole number from 0 on.")
+        return int(self.take(self.word))
 
-    def number(self, what: str) -> float:
+    def number(self, what: str, kind: str = "") -> float:
+        """A number, in the range of its kind."""
         if self.kind != "number":
             raise self.error(f"{self.shown} where {what} is expected", "write a number.")
         value = float(self.word.replace(" ", ""))
-        self.advance()
+        if kind and not RANGES[kind][0] <= value <= RANGES[kind][1]:
+            if kind == "a reward":
+                raise self.error(f"the reward {value:g} is too large", f"keep it within {RANGES[kind][1]:g}.")
+            raise self.error(f"{value:g} is no probability", "write a number from 0 to 1.")
+        self.go_to(self.end)
         return value
 
-    def probability(self, what: str = "a probability") -> float:
-        at = self.at
-        p = self.number(what)
-        if not 0.0 <= p <= 1.0 + TOLERANCE:
-            raise self.error(f"{p:g} is no probability", "write a number from 0 to 1.", at)
-        return p
-
-    def reward(self, what: str = "a reward") -> float:
-        at = self.at
-        value = self.number(what)
-        if not abs(value) <= LARGEST_REWARD:
-            raise self.error(f"the reward {value:g} is too large", f"keep it within {LARGEST_REWARD:g}.", at)
-        return value
-
-    def probabilities(self, count: int) -> list[float]:
-        return self._row(count, 0.0, 1.0 + TOLERANCE, self.probability)
-
-    def rewards(self, count: int) -> list[float]:
-        return self._row(count, -LARGEST_REWARD, LARGEST_REWARD, self.reward)
-
-    def _row(self, count: int, lowest: float, highest: float, one: Callable[[str], float]) -> list[float]:
+    def row(self, count: int, kind: str, what: str = "number {} of {} in the row") -> list[float]:
         """So many numbers: together where all is well, else one by one, past comments or up to the wrong one."""
-        match = _numbers(count).match(self.text, self.at)
-        if match is not None:
-            row = list(map(float, match.group().split()))
-            if lowest <= min(row) and max(row) <= highest:
-                self.go_to(match.end())
-                return row
-        return [one(f"number {i + 1} of {count} in the row") for i in range(count)]
-
-    def entry(self) -> tuple[str, list[str], float, int] | None:
-        """A whole `T: a : s : s2 0.5`, as most lines are: letter, references, number, and where it ends. Does not go there."""
-        match = _ENTRY.match(self.text, self.at)
-        if match is None:
-            return None
-        letter, references, number = match.groups()
-        return letter, [word.strip() for word in references.split(":")[1:]], float(number), match.end()
-
-    def go_to(self, position: int) -> None:
-        self._next = position
-        self.advance()
+        match = re.compile(rf"{_NUMBER}(?:\s++{_NUMBER}){{{count - 1}}}+{_ENDS}").match(self.text, self.at)
+        row = list(map(float, match.group().split())) if match else []
+        if match and RANGES[kind][0] <= min(row) and max(row) <= RANGES[kind][1]:
+            self.go_to(match.end())
+            return row
+        return [self.number(what.format(i + 1, count), kind) for i in range(count)]
 
     @property
     def shown(self) -> str:
         """The word in hand, for messages."""
-        if self.kind == "end":
-            return "the file ends"
-        return f"{self.word if len(self.word) <= 40 else self.word[:37] + '...'!r} stands"
+        return f"{self.word if len(self.word) <= 40 else self.word[:37] + '...'!r} stands" if self.word else "the file ends"
 
     def error(self, problem: str, remedy: str, at: int | None = None) -> OptionError:
         """An error at the word in hand, or at a position."""
         at = self.at if at is None else at
         line = self.text.count("\n", 0, at) + 1
         return OptionError(problem, remedy, where=f"{self.title}, line {line}, column {at - self.text.rfind(chr(10), 0, at)}")
+
+    def require(self, fulfilled: object, problem: str, remedy: str, at: int | None = None) -> None:
+        if not fulfilled:
+            raise self.error(problem, remedy, at)
+
+
+class Names:
+    """The states, the actions or the observations: how many, and their labels if the file gives any."""
+
+    def __init__(self, what: str, size: int, labels: tuple[str, ...] = ()) -> None:
+        self.what, self.size, self.labels = what, size, labels
+        self.known = {label: number for number, label in enumerate(labels)} | {"*": ALL}
+        """By name, and by the numbers that have been used."""
+
+    def refer(self, tokens: Tokens, wildcard: bool = True) -> int:
+        """The number of one of them, by its number or name; ALL for *."""
+        at, word, one, numbers = tokens.at, tokens.word, self.what[:-1], f"0 .. {self.size - 1}"
+        if word in self.known and (wildcard or word != "*"):
+            return self.known[tokens.take(word)]
+        if tokens.kind == "name":
+            near = suggest(word[:LONGEST_NAME], self.labels) if self.size <= 1000 else ""
+            raise tokens.error(f"there is no {one} {word[:40]!r}", f"{near}Use a name from `{self.what}:`, or {numbers}.")
+        if tokens.kind != "number":
+            remedy = f"write its name or its number {numbers}{', or * for all' if wildcard else ''}."
+            raise tokens.error(f"{tokens.shown} where one of the {self.what} is expected", remedy)
+        number = tokens.whole(f"the number of {'a' if one == 'state' else 'an'} {one}")
+        tokens.require(number < self.size, f"there is no {one} {number}", f"use {numbers}.", at)
+        self.known[word] = number
+        return number
