@@ -71,9 +71,9 @@ def test_a_busy_machine_takes_nothing_away(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_another_process_learned_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     learned.prepare(MODEL, 1e-6)
-    here: dict[str, Any] = dict(learned._known)
+    stale: dict[str, Any] = dict(learned._known)
     more = learned.prepare(MODEL, 1000.0)
-    monkeypatch.setattr(learned, "_known", here)  # as in a process that has not heard of it
+    monkeypatch.setattr(learned, "_known", stale)  # as in a process that has not heard of it
     monkeypatch.setattr(learned, "learn", lambda *_: pytest.fail("it was learned again"))
     assert learned.prepare(MODEL, 1000.0).digest == more.digest
 
