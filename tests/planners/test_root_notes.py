@@ -49,6 +49,6 @@ def test_estimates_that_the_search_contradicts_are_noted(model: Any, planner: An
     tree.first_gap = 4.0
     for crossing, said in ((0.9, None), (1.1, noted)):
         tree.crossing = crossing
-        found = {name: value for name, value in session._notes(tree).items() if name in ("contradicted", "unsound")}
-        assert found == ({said: crossing} if said else {})
+        result = {name: value for name, value in session._notes(tree).items() if name in ("contradicted", "unsound")}
+        assert result == ({said: crossing} if said else {})
     session._waiting.append(held)

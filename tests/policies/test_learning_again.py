@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +71,9 @@ def test_a_busy_machine_takes_nothing_away(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_another_process_learned_meanwhile_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     learned.prepare(MODEL, 1e-6)
-    here: dict[str, Any] = dict(learned._known)
+    stale: dict[str, Any] = dict(learned._known)
     more = learned.prepare(MODEL, 1000.0)
-    monkeypatch.setattr(learned, "_known", here)  # as in a process that has not heard of it
+    monkeypatch.setattr(learned, "_known", stale)  # as in a process that has not heard of it
     monkeypatch.setattr(learned, "learn", lambda *_: pytest.fail("it was learned again"))
     assert learned.prepare(MODEL, 1000.0).digest == more.digest
 
@@ -235,3 +238,61 @@ def test_workers_say_it(capfd: pytest.CaptureFixture[str]) -> None:
     command = ["run", "bare-light-dark-1.0(discount=0.94)", "fitted-q", "--episodes", "2", "--particles", "50", "--learn", "1e-3"]
     assert main([*command, "--jobs", "2"]) == 0
     assert capfd.readouterr().err.count(LEARNING) == 1  # two processes learn once
+
+
+LEARN = """
+import sys
+from airoas.catalog import find_domain
+from airoas.policies import learned
+learned.ROUNDS, learned.QUIET = (300,) * int(sys.argv[2]), 0.0
+model = find_domain(f"bare-light-dark-1.0(discount={sys.argv[1]})")(0)
+print(learned.prepare(model, 1000.0).digest)
+"""
+
+
+def start_learning(discount: float, rounds: int) -> subprocess.Popen[str]:
+    """In a process of its own, in the cache that all of them share; what it logs, and then the digest."""
+    command = [sys.executable, "-c", LEARN, str(discount), str(rounds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_processes_learn_once() -> None:
+    told = [process.communicate(timeout=300) for process in [start_learning(0.93, 2) for _ in range(2)]]
+    assert sum(log.count(LEARNING) for _, log in told) == 1
+    assert told[0][0] == told[1][0] != "\n"
+
+
+def test_a_kill_in_the_middle_leaves_nothing_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no file, nobody is waited for, and the next one learns what an undisturbed one does."""
+    model = find_domain("bare-light-dark-1.0(discount=0.92)")(0)
+    path = store._path(model, learned._what())
+    assert path is not None
+    with start_learning(0.92, 100) as killed:
+        assert killed.stderr is not None
+        assert any("round 2 of" in line for line in killed.stderr)
+        killed.kill()
+    assert not (Path(os.environ["AIROAS_CACHE_DIR"]) / path.name).exists()
+    digest, log = start_learning(0.92, 2).communicate(timeout=300)
+    assert LEARNING in log and (Path(os.environ["AIROAS_CACHE_DIR"]) / path.name).exists()
+    monkeypatch.setattr(learned, "ROUNDS", (300, 300))
+    assert digest.strip() == learned.learn(model, 1000.0).digest
+
+
+PEAK = """
+from pathlib import Path
+from airoas.catalog import find_domain
+from airoas.policies import learned
+learned._PARTICLES = 20
+known = learned.learn(find_domain("vdp-tag")(0), 1e6)
+assert known.rounds == len(learned.ROUNDS)
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])  # of ru_maxrss the parent's is part
+"""
+
+
+@pytest.mark.law
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
+def test_learning_fits_in_a_gigabyte() -> None:
+    """All rounds, with as many actions as are learned for; compiler and machine code included. Particles on the walks are few, which saves
+    minutes: all of them together take some megabytes, what was seen and the forests take the rest."""
+    done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, timeout=1200, check=True)
+    assert int(done.stdout) * 1024 < 1e9

@@ -46,15 +46,15 @@ def kept(model: KernelModel, what: str, compute: Callable[[], dict[str, np.ndarr
     return arrays
 
 
-def stored(model: KernelModel, what: str, content: str | None = None) -> dict[str, np.ndarray] | None:
-    """The arrays that an earlier process kept; None where there are none. content: what stands for the model, in place of all of it."""
-    path = _path(model, what, content)
+def stored(model: KernelModel, what: str, fingerprint: str | None = None) -> dict[str, np.ndarray] | None:
+    """The arrays that an earlier process kept; None where there are none. fingerprint: what stands for the model in place of its own."""
+    path = _path(model, what, fingerprint)
     return _load(path) if path else None
 
 
-def keep(model: KernelModel, what: str, arrays: dict[str, np.ndarray], content: str | None = None) -> None:
+def keep(model: KernelModel, what: str, arrays: dict[str, np.ndarray], fingerprint: str | None = None) -> None:
     """Keep arrays for later processes, whatever they cost."""
-    path = _path(model, what, content)
+    path = _path(model, what, fingerprint)
     if path:
         _save(path, arrays)
 
@@ -87,10 +87,10 @@ def learned(model: KernelModel, what: str, compute: Callable[[], dict[str, np.nd
     return kept(model, what, fast)
 
 
-def _path(model: KernelModel, what: str, content: str | None = None) -> Path | None:
+def _path(model: KernelModel, what: str, fingerprint: str | None = None) -> Path | None:
     """None where there is no folder, or the content of the model cannot be known."""
     directory = folder() if model.native().native_class.cacheable else None
-    parts = (content or model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))
+    parts = (fingerprint or model.fingerprint, what, __version__, digest_of_sources(Path(__file__).parent))
     key = hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
     return directory and directory / f"bounds-{type(model).__name__}-{key}.npz"
 

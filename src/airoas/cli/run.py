@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     add_agent(run)
     add_param(run)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="an option of the planner")
-    remark = "for a policy to be learned at the first use of a model without hints, by planners that learn (default 10; 0: none)"
+    remark = "for a policy to be learned at the first use of a model without hints, or if more are given than before (default 10; 0: none)"
     run.add_argument("--learn", type=float, default=10.0, metavar="S", help=f"seconds {remark}")
     run.add_argument("--show", action="store_true", help="print the first episode step by step")
     add_mode(run)

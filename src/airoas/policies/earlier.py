@@ -19,12 +19,12 @@ from airoas.bounds.store import keep, stored
 def keep_last(model: Any, what: str, features: int, forest: Forest) -> None:
     """Keep what was learned of a model for whatever becomes of it."""
     arrays = {name: getattr(forest, name) for name in Forest.__annotations__}
-    keep(model, what, {"fingerprint": np.array(model.fingerprint), **arrays}, _content(model, features, forest.values.shape[1]))
+    keep(model, what, {"fingerprint": np.array(model.fingerprint), **arrays}, _class_fingerprint(model, features, forest.values.shape[1]))
 
 
 def find_last(model: Any, what: str, features: int, actions: int) -> Forest | None:
     """What was learned of the model before it was edited; None where nothing is kept that fits."""
-    arrays = stored(model, what, _content(model, features, actions))
+    arrays = stored(model, what, _class_fingerprint(model, features, actions))
     if arrays is None or str(arrays.pop("fingerprint", "")) in ("", model.fingerprint) or arrays.keys() != Forest.__annotations__.keys():
         return None
     forest = Forest(**{name: arrays[name] for name in Forest.__annotations__})
@@ -48,7 +48,7 @@ def is_whole(forest: Forest, features: int, actions: int) -> bool:
     )
 
 
-def _content(model: Any, features: int, actions: int) -> str:
+def _class_fingerprint(model: Any, features: int, actions: int) -> str:
     kind = type(model)
     defaults = {name: _spelled(value) for name, value in kind._field_defaults.items()}
     given = {name: _spelled(getattr(model, name)) for name in kind._fields}

@@ -153,10 +153,10 @@ def is_learnable(model: Any) -> bool:
 
 def find_learned(model: Any) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
-    return _known.get(model.fingerprint) or (_look_up(model) if is_learnable(model) else _NOTHING)
+    return _known.get(model.fingerprint) or (_find_stored(model) if is_learnable(model) else _NOTHING)
 
 
-def _look_up(model: Any) -> Learned | None:
+def _find_stored(model: Any) -> Learned | None:
     """What is on disk now."""
     arrays = stored(model, _what())
     if arrays is not None:
@@ -178,7 +178,7 @@ def prepare(model: Any, seconds: float) -> Learned:
         try:
             with alone(model, _what()):  # two processes learn once
                 waiting.cancel()
-                known = _look_up(model)
+                known = _find_stored(model)
                 if known is None or not known.is_enough(seconds):
                     known = _learn_more(model, known, seconds)
                     keep(model, _what(), to_arrays(known))
@@ -188,7 +188,7 @@ def prepare(model: Any, seconds: float) -> Learned:
     return known
 
 
-def tell(name: str) -> Callable[[str], None]:
+def log_progress(name: str) -> Callable[[str], None]:
     """Says in the log what is being done for a model, to whoever has waited for two seconds: also in worker processes, and in programs
     that have set up no log."""
     begun = time.monotonic()
@@ -208,7 +208,7 @@ def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
     _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
     features, actions = n_features(make_policy(model)), len(action_rows(model))
     start = known.start if known else find_last(model, _what(), features, actions)
-    new = interruptible(lambda: learn(model, seconds, tell(name), start))
+    new = interruptible(lambda: learn(model, seconds, log_progress(name), start))
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):

@@ -11,7 +11,7 @@ NOTEWORTHY = 0.05
 OVERRATED = 4.0
 """Errors by which a promise must be above what was earned, to be told."""
 _USUAL = 0.5  # of the decisions: more is told of what happens now and then to any search
-_IN_PLACE = {"qmdp": "QMDP", "default": "the model's own `rollout_action`", "blind": "one action again and again"}
+_ALTERNATIVES = {"qmdp": "QMDP", "default": "the model's own `rollout_action`", "blind": "one action again and again"}
 _FEWEST = 10  # episodes from which on a promise is judged
 
 
@@ -40,13 +40,13 @@ def weaknesses(summary: Summary) -> list[str]:
 def _of_policy(policy: str) -> list[str]:
     """What speaks against the policy that led."""
     name, _, rounds = policy.partition(", ")
-    if name not in _IN_PLACE or not rounds.endswith(" rounds"):
+    if name not in _ALTERNATIVES or not rounds.endswith(" rounds"):
         return []
     if rounds == "0 rounds":
-        problem = f"no policy is learned where actions are so many, and {_IN_PLACE[name]} leads"
+        problem = f"no policy is learned where actions are so many, and {_ALTERNATIVES[name]} leads"
         return [f"{problem}. Offer fewer actions, or give the model `value_bounds` or a `rollout_action` (docs/bounds.md)."]
     rounds = "1 round" if rounds == "1 rounds" else rounds
-    problem = f"what was learned in {rounds} earned less in validation than {_IN_PLACE[name]}, which leads in its place"
+    problem = f"what was learned in {rounds} earned less in validation than {_ALTERNATIVES[name]}, which leads in its place"
     return [f"{problem}. Let it learn for longer (`--learn 60`), or give the model hints (docs/bounds.md)."]
 
 

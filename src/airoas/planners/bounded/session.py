@@ -229,7 +229,7 @@ class Session:
                 notes["began"] = advisor.learned.began
             action, value = model.from_row("action", advice.action), advice.value
         if not self.bounds.sound and STOPS[status] != "gap":
-            notes |= _told_apart(tree, advice)
+            notes |= _root_notes(tree, advice)
         seconds = read_clock() - begun
         stats = Stats(
             stop=STOPS[status],
@@ -343,7 +343,7 @@ def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
     waiting.append(held)
 
 
-def _told_apart(tree: Tree, advice: Advice | None) -> dict[str, Any]:
+def _root_notes(tree: Tree, advice: Advice | None) -> dict[str, Any]:
     """Which share of the root's actions was looked at, in a branch or, as far as is known, in rollouts; and whether the search told none of
     them from another."""
     own = slice(int(tree.first_action[0]), int(tree.first_action[0]) + int(tree.n_actions[0]))
