@@ -96,14 +96,14 @@ def test_information_is_where_the_light_is() -> None:
     assert told[1] > told[0] + 0.5
 
 
-TWO_PLACES = np.repeat([[4.5, 0.0], [-4.5, 0.0]], 100, axis=0) + np.array([[0.05, 0.0]]) * np.tile(np.linspace(-1.0, 1.0, 100), 2)[:, None]
+TWO_SPOTS = np.repeat([[4.5, 0.0], [-4.5, 0.0]], 100, axis=0) + np.array([[0.05, 0.0]]) * np.tile(np.linspace(-1.0, 1.0, 100), 2)[:, None]
 
 
 def test_a_cluster_that_is_believed_in_decides() -> None:
     """Home is at 0: from the one place the way is down, from the other up."""
     rollouts, labels = Rollouts(MODEL, make_policy(MODEL)), np.repeat([0, 1], 100)
     weights = np.repeat([0.9, 0.1], 100) / 100.0
-    names = [MODEL.actions()[rollouts.act_believing(c, TWO_PLACES, weights, labels, 3)] for c in (0, 1)]
+    names = [MODEL.actions()[rollouts.act_believing(c, TWO_SPOTS, weights, labels, 3)] for c in (0, 1)]
     assert names == ["left", "right"]
 
 
@@ -112,7 +112,7 @@ def test_what_is_seen_refutes_a_cluster() -> None:
     policy = make_policy(MODEL)
     runs = make_runs(MODEL, policy, 32, 80)
     runs.believed[:] = np.arange(32) % 2
-    roll_out(policy, runs, TWO_PLACES, np.full(200, 1.0 / 200), np.repeat([0, 1], 100), 2, 4)
+    roll_out(policy, runs, TWO_SPOTS, np.full(200, 1.0 / 200), np.repeat([0, 1], 100), 2, 4)
     truths = runs.labels.reshape(32, 80)[:, 0]
     wrong = np.arange(32) % 2 != truths
     near = truths == 0  # there readings are sharp
