@@ -60,7 +60,6 @@ MOST_PARTICLES = 20_000
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
 _log = logging.getLogger("airoas")
-_LEARNING = 0.7  # of the time to learn; in the rest policy and search play, to see which of them leads
 _STEPS, _FEWEST = 1200, 20  # particles times actions at a node, about, and particles at least, without hints
 _IN_BOXES = 50  # particles where actions are no list
 
@@ -152,7 +151,7 @@ class AIROAS(BoundedPlanner):
         learns = self.learn_seconds > 0.0 and current_mode() == "compiled"  # elsewhere it would take hours
         if learns and self._wants_policy(model, find_bounds(model, self.bounds)):
             before = learned.find_learned(model)
-            if learned.prepare(model, _LEARNING * self.learn_seconds) is not before:
+            if learned.prepare(model, learned.PART * self.learn_seconds) is not before:
                 forget_session(self, model)
             if self.policy == "auto":
                 self._find_lead(model)
@@ -168,7 +167,7 @@ class AIROAS(BoundedPlanner):
             search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
             search.prepare(model)
             policy.prepare(model)
-            seconds = (1.0 - _LEARNING) * self.learn_seconds
+            seconds = (1.0 - learned.PART) * self.learn_seconds
             if seconds > QUIET:
                 _log.warning("%s: search and policy play, up to %.0f s, to see which of them leads", type(model).__name__, seconds)
             lead = compare(model, search, policy, seconds)

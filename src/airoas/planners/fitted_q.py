@@ -44,7 +44,7 @@ class FittedQ(PreparedPlanner):
         """Learn now what is not on disk. Idempotent."""
         self._refuse(_checked(model))
         if self.learn_seconds > 0.0 and current_mode() == "compiled":
-            learned.prepare(model, self.learn_seconds)
+            learned.prepare(model, learned.PART * self.learn_seconds)
         self.plan(model, Particles.sample(model, 2 * KEPT, stream(0)), stream(0))  # compiled ahead
 
     def find(self, model: KernelModel) -> tuple[Learned | None, bool]:

@@ -32,6 +32,9 @@ from airoas.rng import stream
 
 MOST_ACTIONS = 40
 """Above that nothing is learned: every action is tried at every belief, and scored after each."""
+PART = 0.7
+"""Of a planner's `learn_seconds`: the rest is for finding out by playing whether search or policy leads. All planners take the same, so
+that they have one policy."""
 ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
 """Beliefs that each round adds."""
 _PARTICLES, _WALKS = 300, 64
