@@ -227,7 +227,7 @@ def test_learning_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFi
         lines = [record for record in caplog.records if record.message.startswith(("learning", "Harbour: "))]
         assert {record.levelname for record in lines} == {"WARNING"}
         said.append([record.message.partition(" (")[0] for record in lines])
-    first = "learning a policy for Harbour, up to 30 s; it is kept for later runs"
+    first = "learning a policy for Harbour, up to 21 s; it is kept for later runs"
     assert said == [
         [first, "Harbour: learning, round 1 of 2", "Harbour: learning, round 2 of 2", "Harbour: validating the policy"],
         [first],
