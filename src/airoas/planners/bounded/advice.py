@@ -43,6 +43,8 @@ class Advice:
     """Rollouts that were made."""
     improved: bool
     """Whether rollouts chose another action than the policy, beyond their errors."""
+    tried: np.ndarray
+    """[., .] the actions that rollouts began with."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ class Advisor:
             action = best.actions[0]
         n = len(best.returns)
         spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
-        return Advice(action, best.mean if n else outlook.promised, spread, runs, improved)
+        tried = np.array([candidate.actions[0] for candidate in candidates if candidate.returns and len(candidate.actions)])
+        return Advice(action, best.mean if n else outlook.promised, spread, runs, improved, tried.reshape(-1, len(action)))
 
     def _hypotheses(self, states: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[int]:
         """The heaviest clusters of a belief, if it has several; labels [N]: filled with the cluster of each particle."""

@@ -344,12 +344,11 @@ def _wait(waiting: list[Any], held: tuple[Tree, Block, Any]) -> None:
 
 
 def _root_notes(tree: Tree, advice: Advice | None) -> dict[str, Any]:
-    """Which share of the root's actions was looked at, in a branch or, as far as is known, in rollouts; and whether the search told none of
-    them from another."""
+    """What share of the root's actions was looked at, in a branch or in rollouts; and whether the search told none of them from another."""
     own = slice(int(tree.first_action[0]), int(tree.first_action[0]) + int(tree.n_actions[0]))
     opened, lower = tree.first_child[own] >= 0, tree.action_lower[own]
-    if advice is not None and advice.runs > 0:
-        opened |= (tree.actions[own] == advice.action).all(axis=1)
+    for tried in advice.tried if advice is not None else ():
+        opened |= (tree.actions[own] == tried).all(axis=1)
     return {"opened": float(opened.mean()), "tied": bool(len(lower) > 1 and lower.min() == lower.max())}
 
 
