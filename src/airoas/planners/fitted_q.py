@@ -15,6 +15,7 @@ from airoas.options import check_types
 from airoas.planners.base import Decision, Stats, decide_terminal, live_particles
 from airoas.planners.bounded.advice import KEPT, Advisor
 from airoas.policies import learned
+from airoas.policies.stored import check_stored
 from airoas.rng import Rng, stream
 
 
@@ -78,7 +79,9 @@ class FittedQ:
 
     def load(self, model: Any, path: str | Path) -> None:
         """Take what `save` wrote as what was learned of the model, in this process."""
-        learned.load(_checked(model), path)
+        _checked(model)
+        check_stored(path)
+        learned.load(model, path)
 
 
 _waiting: dict[Any, list[Advisor]] = {}
