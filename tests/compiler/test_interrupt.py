@@ -45,6 +45,71 @@ def seconds_to_stop(what: str) -> float:
             process.kill()
 
 
+PLANNER = """
+from dataclasses import dataclass
+from pathlib import Path
+from airoas.planners import POMCP
+
+@dataclass(frozen=True)
+class Endless(POMCP):
+    marker: str = ""
+    SEARCH_SPACE = {"c": ("float", 1.0, 2.0)}
+
+    def plan(self, model, belief, rng):
+        Path(self.marker).write_text("searching")
+        return super().plan(model, belief, rng)
+"""
+EXPERIMENT = """
+domains = ["tiger"]
+episodes = 4
+[planners.endless]
+planner = "planner.py:Endless"
+iterations = 1000000000000000
+max_depth = 2
+marker = "marker"
+"""
+ENDLESS = "tiger planner.py:Endless --iterations 1000000000000000 --set max_depth=2 --set marker=marker"
+COMMANDS = {
+    "run": f"run {ENDLESS}",
+    "run in processes": f"run {ENDLESS} --jobs 2 --episodes 4 --out out",
+    "bench": "bench experiment.toml --jobs 2 --out out",
+    "tune": f"tune {ENDLESS} --trials 3 --jobs 2 --out out",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_without_end_stops_at_once(name: str, tmp_path: Path) -> None:
+    """A tree of two steps never fills its memory. The best of three: a machine that is busy may be late once."""
+    (tmp_path / "planner.py").write_text(PLANNER)
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    assert min(seconds_to_end(COMMANDS[name], tmp_path) for _ in range(3)) < 0.2
+
+
+def seconds_to_end(command: str, folder: Path) -> float:
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    (folder / "marker").unlink(missing_ok=True)
+    with subprocess.Popen(
+        [sys.executable, "-m", "airoas.cli", *command.split()], cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+    ) as process:
+        hopeless = threading.Timer(240.0, process.kill)
+        hopeless.start()
+        try:
+            while not (folder / "marker").exists():
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.01)
+            time.sleep(0.3)
+            sent = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            spent = time.perf_counter() - sent
+            said = process.communicate()[1]
+            assert process.returncode == 130 and "stopped" in said and "Traceback" not in said, said
+            return spent
+        finally:
+            hopeless.cancel()
+            process.kill()
+
+
 @kernel
 def spin(until: float) -> int:
     count = 0

@@ -9,19 +9,37 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airoas import Agent, AiroasError, Particles, running, simulate, stream, update
+import airoas
+from airoas import (
+    AdaptiveFilter,
+    Agent,
+    AiroasError,
+    AnnealedFilter,
+    BootstrapFilter,
+    Box,
+    Choice,
+    Particles,
+    anneal,
+    running,
+    simulate,
+    stream,
+    update,
+)
 from airoas.bounds import find_bounds
+from airoas.bounds.learned.forest import zero
 from airoas.domains import LightDark, RockSample, Tiger
 from airoas.interop import parse_pomdp
 from airoas.interop.gymnasium import Environment, Policy
-from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, Random
+from airoas.modelling.actions import ActionSpace
+from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, FittedQ, Random
+from airoas.policies import learned
 
 TABLES = (
     "discount: 0.9\nvalues: reward\nstates: 2\nactions: 3\nobservations: 2\nT: * identity\nO: *\n0.8 0.2\n0.2 0.8\nR: * : * : * : * 1\n"
@@ -29,6 +47,42 @@ TABLES = (
 SMALL = {"tiger": Tiger(), "tables": parse_pomdp(TABLES)}
 """Two states, three actions, two observations each."""
 LIGHT, ROCKS = LightDark(), RockSample(3, ((0, 0), (2, 1)))
+
+
+class Place(NamedTuple):
+    x: float
+
+
+class Drive(NamedTuple):
+    gear: int
+    by: float
+
+
+@airoas.model
+class Road(NamedTuple):
+    """Actions are a choice and a number."""
+
+    discount: float = 0.9
+    max_steps: int = 5
+
+    def action_space(self):
+        return Drive(gear=Choice("back", "on"), by=Box(-1.0, 1.0))
+
+    def initial(self, rng):
+        return Place(rng.normal())
+
+    def step(self, s, a, rng):
+        x = s.x + (a.by if a.gear == 1 else -a.by)
+        return Place(x), -abs(x)
+
+    def observe(self, s, a, rng):
+        return Place(s.x + rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        return -0.5 * (o.x - s.x) * (o.x - s.x)
+
+
+ROAD = Road()
 
 NUMBERS = (
     st.booleans() | st.integers(-4, 4) | st.integers(-(10**40), 10**40) | st.floats() | st.sampled_from([1e9, -1e9, 2.0**53, 1e300, 0.5])
@@ -60,12 +114,23 @@ def is_large(value: Any) -> bool:
     return is_index(value, 1 << 54) and not is_index(value, 1000)
 
 
+def is_number(value: Any, low: float, high: float) -> bool:
+    """Whether it is one from `low` to `high`, the ends left out."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_)) and low < value < high
+
+
 def belief_of(model: Any) -> Particles:
     return Particles.sample(model, 8, stream(0))
 
 
 def planners() -> list[Any]:
-    return [*(kind(iterations=2) for kind in (AIROAS, AdaOPS, ARDESPOT, POMCP, POMCPOW)), QMDP(), PBVI(), Random()]
+    return [
+        *(kind(iterations=2) for kind in (AIROAS, AdaOPS, ARDESPOT, POMCP, POMCPOW)),
+        QMDP(),
+        PBVI(),
+        FittedQ(learn_seconds=0.0),
+        Random(),
+    ]
 
 
 def of_two_states(rows: Any) -> bool:
@@ -193,6 +258,14 @@ def gymnasium_step(value: Any, pick: int) -> None:
     assert is_index(value, 3) or (isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iu")
 
 
+def gymnasium_drive(value: Any, pick: int) -> None:
+    world = Environment(ROAD)
+    world.reset(seed=0)
+    world.step({"gear": value, "by": 0.5} if pick % 2 else {"gear": 1, "by": value})
+    number = np.asarray(value)
+    assert number.size == 1 and number.dtype.kind in "biuf" and -1.0 <= float(number.item()) <= 1.0
+
+
 def gymnasium_policy(value: Any, pick: int) -> None:
     policy = Policy(SMALL["tiger"], Random(), 0, filter="bootstrap", particles=5)
     policy(None)
@@ -219,13 +292,136 @@ def model_text(value: Any, pick: int) -> None:
     parse_pomdp(TABLES[:begin] + str(value) + TABLES[begin + pick % 7 :])
 
 
+def agents_option(value: Any, pick: int) -> None:
+    accepts: dict[str, Callable[[Any], bool]] = {
+        "false_alarms": lambda x: x == 0 or is_number(x, 0.0, 1.0),
+        "recover": lambda x: isinstance(x, (bool, np.bool_)),
+        "update_seconds": lambda x: x is None or is_number(x, 0.0, math.inf),
+        "seed": lambda x: is_number(x, -(2**64), 2**64) and float(x).is_integer(),
+        "particles": lambda x: is_index(x, 1000),
+        "belief": lambda x: x is None,
+        "log": lambda x: x is None or isinstance(x, str),
+        "device": lambda x: False,
+        "filter": lambda x: False,
+        "planner": lambda x: False,
+    }
+    name = list(accepts)[pick % len(accepts)]
+    if name == "particles" and is_large(value):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        given = f"{folder}/{value}" if name == "log" and isinstance(value, str) else value
+        options = {"planner": Random(), "seed": 0, "filter": "adaptive", "particles": 5, name: given}
+        agent = Agent(SMALL["tiger"], **options)
+        agent.act()
+        agent.observe((1,))
+    assert accepts[name](value)
+
+
+def filters_option(value: Any, pick: int) -> None:
+    kind = (BootstrapFilter, AnnealedFilter, AdaptiveFilter)[pick % 3]
+    fields = [field.name for field in dataclasses.fields(kind)]
+    name = fields[pick % len(fields)]
+    filter = kind(**{name: value})  # type: ignore[arg-type]
+    accepted = {
+        "particles": is_index(value, 1 << 54),
+        "moves": is_index(value, 1 << 54),
+        "target_inefficiency": is_number(value, 1.0, math.inf) or value == math.inf,
+        "update_seconds": value is None or is_number(value, 0.0, math.inf),
+    }
+    assert accepted.get(name, False)
+    if not is_large(value):
+        filter.update(SMALL["tables"], belief_of(SMALL["tables"]), 0, (1,), stream(0))
+
+
+def anneals_option(value: Any, pick: int) -> None:
+    names = ("mode", "target_inefficiency", "schedule", "moves", "move", "resample", "until", "scale", "seconds", "device")
+    name = (*names, "literal_weights", "literal_constant")[pick % 12]
+    if name == "moves" and is_large(value):
+        return
+    others = {"mode": "literal"} if name.startswith("literal") else {"schedule": "sigmoid"} if name == "resample" else {}
+    annealed = anneal(LIGHT, belief_of(LIGHT), 0, (1.0,), stream(0), **{**others, name: value})
+    assert np.isfinite(annealed.belief.states).all() and annealed.belief.weights.sum() == pytest.approx(1.0)
+    assert not isinstance(value, (str, bytes, complex, dict)) and (name == "resample") == isinstance(value, (bool, np.bool_))
+
+
+def annealed_belief(value: Any, pick: int) -> None:
+    particles = Particles(value)
+    anneal(LIGHT, particles, 0, (1.0,), stream(0))
+    assert particles.states.shape[1] == LIGHT.shapes.state.size
+
+
+def fitted_q(value: Any, pick: int) -> None:
+    planner = FittedQ(learn_seconds=value)
+    assert value == 0 or is_number(value, 0.0, math.inf)
+    planner.plan(SMALL["tiger"], belief_of(SMALL["tiger"]), stream(0))
+
+
+def stored_policy(value: Any, pick: int) -> None:
+    """Bytes as the whole file, anything else in place of one of its arrays."""
+    model = SMALL["tiger"]
+    arrays = {"model": np.array("Tiger"), "actions": np.array(3)}
+    arrays |= learned.to_arrays(learned.Learned(zero(3), 1, "", "learned", returns={"qmdp": (0.0, 1.0)}))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.npz"
+        if isinstance(value, bytes):
+            path.write_bytes(value)
+        else:
+            with contextlib.suppress(Exception):
+                np.savez(path, **{**arrays, list(arrays)[pick % len(arrays)]: np.asarray(value)})
+        try:
+            FittedQ().load(model, path)
+            FittedQ().plan(model, belief_of(model), stream(0))
+        finally:
+            learned._known.pop(model.fingerprint, None)
+
+
+def drive(value: Any, pick: int) -> None:
+    if pick % 2:
+        update(ROAD, belief_of(ROAD), value, (0.5,), stream(0), "bootstrap")
+    else:
+        Agent(ROAD, Random(), 0, filter="bootstrap", particles=5).observe((0.5,), action=value)
+    assert isinstance(value, tuple) and len(value) == 2 and is_index(value[0], 2)
+    assert is_number(value[1], -1.0, 1.0) or abs(value[1]) == 1
+
+
+def driving_belief(value: Any, pick: int) -> None:
+    particles = Particles(value)
+    bounded = {"iterations": 2, "bounds": (-20.0, 20.0)}
+    kinds = AIROAS(**bounded, policy="none"), AdaOPS(**bounded), POMCPOW(iterations=2), Random()
+    kinds[pick % 4].plan(ROAD, particles, stream(0))
+    assert particles.states.shape[1] == 1
+
+
+def action_space(value: Any, pick: int) -> None:
+    parts = Box(value, 1.0), Box(-1.0, value), Choice(value), Choice("a", value), value
+    space = ActionSpace((parts[pick % 5],), "Road.action_space")
+    assert np.isfinite(space.low).all() and (space.low <= space.high).all()
+    assert not isinstance(value, (bool, np.bool_))
+
+
 FROM_ANYTHING = [
     *(observation, action, agents_observation, reading, weights, count, rng, no_belief, option, budget, episode),
     *(gymnasium_step, gymnasium_policy, stored_belief, model_text, belief, updated_belief),
+    *(
+        gymnasium_drive,
+        agents_option,
+        filters_option,
+        anneals_option,
+        annealed_belief,
+        fitted_q,
+        stored_policy,
+        drive,
+        driving_belief,
+        action_space,
+    ),
 ]
-FROM_ROWS = [belief, updated_belief, rocks, bounds_at, stored_belief]
-CASES = st.tuples(st.sampled_from(FROM_ANYTHING), ANYTHING, st.integers(0, 1000)) | st.tuples(
-    st.sampled_from(FROM_ROWS), ROWS, st.integers(0, 1000)
+FROM_ROWS = [belief, updated_belief, rocks, bounds_at, stored_belief, annealed_belief, driving_belief, stored_policy]
+FROM_NUMBERS = [gymnasium_drive, option, budget, agents_option, filters_option, anneals_option, fitted_q, action_space]
+CASES = (
+    st.tuples(st.sampled_from(FROM_ANYTHING), ANYTHING, st.integers(0, 1000))
+    | st.tuples(st.sampled_from(FROM_ROWS), ROWS, st.integers(0, 1000))
+    | st.tuples(st.sampled_from(FROM_NUMBERS), NUMBERS | NUMPY, st.integers(0, 1000))
+    | st.tuples(st.just(drive), st.tuples(NUMBERS | NUMPY, NUMBERS | NUMPY), st.integers(0, 1000))
 )
 
 
@@ -253,7 +449,7 @@ def test_twenty_thousand_cases() -> None:
 @pytest.mark.law
 def test_with_array_bounds_checked() -> None:
     with running("debug"):
-        fuzz(2000)
+        fuzz(20_000)
 
 
 def test_interpreted() -> None:

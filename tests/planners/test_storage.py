@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 
 import numpy as np
+import pytest
 
+from airoas.catalog import find_domain
+from airoas.planners import POMCP, POMCPOW
+from airoas.planners.bounded.tree import make_tree
 from airoas.planners.storage import Block
 
 LAYOUT = (("a", "float64", (1000, 3)), ("b", "int64", (7,)))
@@ -44,3 +48,15 @@ def test_a_block_that_held_much_gives_its_pages_back():
     del block
     gc.collect()
     assert not Block(layout).arrays["a"].any()
+
+
+@pytest.mark.parametrize("name", ["tiger", "light-dark-1.0", "leak", "light-column-macros-random", "vdp-tag"])
+def test_address_space_is_what_the_page_says(name):
+    """In docs/robot.md."""
+    model, memory = find_domain(name)(0), 1_000_000_000
+    widths = model.shapes.observation.size, model.shapes.action.size if model.shapes.action else 1, model.shapes.state.size
+    _, block = make_tree(*widths, model.n_actions, memory, 90)
+    assert 3e9 - 1e3 < sum(array.nbytes for array in block.arrays.values()) < 3.006e9
+    for planner, least, most in ((POMCP(iterations=1), 2.6, 6.01), (POMCPOW(iterations=1), 6.9, 10.9)):
+        layout = planner.layout(model, memory)
+        assert least < sum(np.prod(shape, dtype=np.int64) * np.dtype(kind).itemsize for _, kind, shape in layout) / memory < most

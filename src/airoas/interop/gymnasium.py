@@ -17,7 +17,7 @@ from airoas.episode import _advance, _begin
 from airoas.errors import AiroasError, ModelError, OptionError
 from airoas.modelling.actions import ActionSpace
 from airoas.modelling.checked_call import guard
-from airoas.modelling.gate import gate_of
+from airoas.modelling.gate import as_numbers, gate_of
 from airoas.modelling.introspection import location
 from airoas.modelling.rewards import MOST_REWARD
 from airoas.options import whole
@@ -100,7 +100,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         """An action of the space as kernels take it."""
         space = self.action_space
         if self.model.shapes.action is None:
-            one = isinstance(action, np.ndarray) and action.size == 1
+            one = isinstance(action, np.ndarray) and action.size == 1 and action.dtype.kind in "iu"
             return np.asarray(self.model.row("action", action.reshape(())[()] if one else action))
         if isinstance(action, dict):
             action = _numbers_of(self.model, action)
@@ -195,4 +195,8 @@ def _numbers_of(model: Any, action: dict[str, Any]) -> list[float]:
     missing = [axis.name for axis in model.space.axes if axis.name not in action] if model.space is not None else ["a space"]
     if missing:
         raise OptionError(f"the action has no {missing[0]}", "take one of `action_space.sample()`, or give every name there.")
-    return [float(np.asarray(action[axis.name]).item()) for axis in model.space.axes]
+    parts = [as_numbers(action[axis.name], f"the numbers of {axis.name}").ravel() for axis in model.space.axes]
+    wrong = [axis.name for axis, part in zip(model.space.axes, parts, strict=True) if len(part) != 1]
+    if wrong:
+        raise OptionError(f"the action has not one number for {wrong[0]}", "take one of `action_space.sample()`.")
+    return [float(part[0]) for part in parts]

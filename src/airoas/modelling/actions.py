@@ -83,7 +83,7 @@ class ActionSpace:
             raise ModelError(f"returns {declared!r}, not a tuple", remedy, where=where)
         try:
             example = _example(declared)
-        except TypeError:
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"returns {declared!r}", remedy, where=where) from None
         self.shape = Shape.of(example, where)
         self.axes = tuple(_axes(declared, self.shape, where))
@@ -203,7 +203,10 @@ def _box_axes(box: Box, kind: Any, name: str, where: str) -> Iterator[Axis]:
         raise ModelError(f"offers a box for {name}, which is {kind.__name__}", "annotate it float or Vector[n].", where=where)
     count = kind.size if many else 1
     try:
-        low, high = (np.broadcast_to(np.asarray(end, np.float64), count) for end in (box.low, box.high))
+        ends = np.asarray(box.low), np.asarray(box.high)
+        low, high = (np.broadcast_to(end, count) for end in ends)
+        if any(end.dtype.kind not in "iuf" for end in ends):
+            raise ModelError(f"offers {box!r} for {name}", "give numbers for its ends.", where=where)
     except ValueError:
         raise ModelError(
             f"offers {box!r} for {name}, which has {count} numbers", "give a number for all, or one each.", where=where

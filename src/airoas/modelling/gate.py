@@ -73,7 +73,10 @@ class Gate:
     def value(self, numbers: Any) -> Any:
         """The state, observation or action that a row of numbers stands for."""
         try:
-            row = np.asarray(numbers, np.float64).reshape(1, -1)
+            given = np.asarray(numbers)
+            if given.dtype.kind not in "biuf":  # numpy would take "1" for one
+                raise TypeError(f"its type is {given.dtype}")
+            row = given.astype(np.float64).reshape(1, -1)
         except (TypeError, ValueError, OverflowError) as error:
             raise self._refusal(numbers, str(error)) from None
         problem = self.problem(row) if row.shape[1] == self.width else f"it has {row.shape[1]} numbers, not {self.width}"

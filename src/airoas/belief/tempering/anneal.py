@@ -27,7 +27,7 @@ from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
-from airoas.modelling.gate import check_stream
+from airoas.modelling.gate import as_numbers, check_stream
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Rows
@@ -300,10 +300,7 @@ def _temperatures(schedule: str | Sequence[float], until: float) -> np.ndarray |
         betas = sigmoid_temperatures()
         fixed = (betas - betas[0]) / (betas[-1] - betas[0])
     else:
-        try:
-            fixed = np.array(schedule, dtype=np.float64)
-        except (TypeError, ValueError):
-            fixed = np.empty(0)
+        fixed = as_numbers(schedule, "temperatures")
         if fixed.ndim != 1 or len(fixed) == 0 or not ((np.diff(fixed, prepend=0.0) >= 0.0).all() and fixed[-1] <= 1.0):
             raise OptionError(f"the schedule {schedule!r} does not rise from 0 to 1", "give temperatures in order, (0.1, 0.5, 1.0) say.")
     kept: np.ndarray = fixed[(fixed > 0.0) & (fixed <= until)]

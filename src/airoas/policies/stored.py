@@ -1,0 +1,50 @@
+"""A file with a policy is looked at before anything of it is used: compiled code reads it, and looks at nothing."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from airoas.errors import OptionError
+
+_LAYOUT = {
+    "model": ("U", 0),
+    "actions": ("i", 0),
+    "rounds": ("i", 0),
+    "digest": ("U", 0),
+    "policy": ("U", 0),
+    "blind": ("i", 0),
+    "bias": ("f", 0),
+    "began": ("U", 0),
+    "validated": ("U", 1),
+    "returns": ("f", None),  # none where nothing was validated
+}
+_FOREST = {"roots": ("i", 1), "first": ("i", 1), "second": ("i", 1), "child": ("i", 1), "cut": ("f", 1), "values": ("f", 2)}
+"""Kind of the numbers, 8 bytes each, or of text, and dimensions."""
+_POLICIES = ("learned", "earlier", "qmdp", "default", "blind")
+
+
+def check_stored(path: str | Path) -> None:
+    """Refuse a file whose arrays are not such as `FittedQ.save` writes."""
+    wrote = "write it with FittedQ().save(model, path)."
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise OptionError(f"{path!r} holds no learned policy ({type(error).__name__})", wrote) from None
+    layout = _LAYOUT | (_FOREST if "roots" in arrays else {})
+    wrong = next((name for name, (kind, axes) in layout.items() if not _is_such(arrays.get(name), kind, axes)), "")
+    wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
+    wrong = wrong or ("blind" if not 0 <= int(arrays["blind"]) < max(1, int(arrays["actions"])) else "")
+    wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")
+    wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
+    if wrong:
+        raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
+
+
+def _is_such(array: np.ndarray | None, kind: str, axes: int | None) -> bool:
+    if array is None or array.dtype.kind != kind or (kind != "U" and array.dtype.itemsize != 8):
+        return False
+    return axes is None or array.ndim == axes
