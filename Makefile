@@ -18,7 +18,8 @@ attack: $(READY)
 	$(BIN)/pytest -n auto tests/attack tests/laws/test_fuzz.py tests/modelling/test_gate.py tests/planners/test_stops.py \
 		tests/compiler/test_interrupt.py tests/compiler/test_cache.py tests/experiments/test_one_model.py tests/experiments/test_store.py \
 		tests/experiments/test_packed.py tests/experiments/test_bench.py tests/experiments/test_pool.py tests/interop/test_pomdpfile.py \
-		tests/report/test_values.py tests/belief/test_particles.py
+		tests/report/test_values.py tests/report/test_browser.py tests/belief/test_particles.py tests/modelling/test_rewards.py \
+		tests/policies/test_stored.py tests/experiments/test_tune.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -49,7 +49,7 @@ SMALL = {"tiger": Tiger(), "tables": parse_pomdp(TABLES)}
 LIGHT, ROCKS = LightDark(), RockSample(3, ((0, 0), (2, 1)))
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     x: float
 
 
@@ -69,14 +69,14 @@ class Road(NamedTuple):
         return Drive(gear=Choice("back", "on"), by=Box(-1.0, 1.0))
 
     def initial(self, rng):
-        return Place(rng.normal())
+        return Position(rng.normal())
 
     def step(self, s, a, rng):
         x = s.x + (a.by if a.gear == 1 else -a.by)
-        return Place(x), -abs(x)
+        return Position(x), -abs(x)
 
     def observe(self, s, a, rng):
-        return Place(s.x + rng.normal())
+        return Position(s.x + rng.normal())
 
     def obs_logpdf(self, o, s, a):
         return -0.5 * (o.x - s.x) * (o.x - s.x)
