@@ -16,7 +16,6 @@ import numpy as np
 from airoas.compiler.kernels import Bound, Kernel, Record, current_mode, kernel
 from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
-from airoas.modelling.rewards import MOST_REWARD as MOST_REWARD
 from airoas.modelling.rewards import Watcher
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import new_stream

@@ -16,7 +16,6 @@ from airoas.modelling.batch import batch
 from airoas.modelling.decorator import live_initial
 from airoas.modelling.gate import check_discount, check_stream
 from airoas.modelling.kernel_model import KernelModel
-from airoas.modelling.rewards import refuse_reward as refuse_reward
 from airoas.modelling.rows import Mask, Rows, Weights
 from airoas.options import check_types
 from airoas.rng import Rng

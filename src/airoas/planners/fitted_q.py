@@ -16,7 +16,6 @@ from airoas.planners.base import Decision, PreparedPlanner, Start
 from airoas.planners.bounded.advice import KEPT, Advisor
 from airoas.policies import learned
 from airoas.policies.learned import Learned
-from airoas.policies.stored import check_stored
 from airoas.rng import Rng, stream
 
 
@@ -77,9 +76,7 @@ class FittedQ(PreparedPlanner):
 
     def load(self, model: Any, path: str | Path) -> None:
         """Take what `save` wrote as what was learned of the model, in this process."""
-        _checked(model)
-        check_stored(path)
-        learned.load(model, path)
+        learned.load(_checked(model), path)
 
 
 _waiting: dict[Any, list[Advisor]] = {}

@@ -7,7 +7,6 @@ import logging
 import math
 import threading
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_feature
 from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
+from airoas.policies.stored import read_stored
 from airoas.policies.validation import promise, validate
 from airoas.rng import stream
 
@@ -230,15 +230,9 @@ def save(learned: Learned, model: Any, path: str | Path) -> None:
 
 def load(model: Any, path: str | Path) -> Learned:
     """What `save` wrote, as what is known of the model in this process."""
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
-        known = from_arrays(arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise OptionError(
-            f"{path} holds no learned policy ({type(error).__name__})", "write it with FittedQ().save(model, path)."
-        ) from None
+    arrays = read_stored(path)
+    written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
+    known = from_arrays(arrays)
     actions = len(action_rows(model))
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"

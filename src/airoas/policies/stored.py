@@ -26,8 +26,8 @@ _FOREST = {"roots": ("i", 1), "first": ("i", 1), "second": ("i", 1), "child": ("
 _POLICIES = ("learned", "earlier", "qmdp", "default", "blind")
 
 
-def check_stored(path: str | Path) -> None:
-    """Refuse a file whose arrays are not such as `FittedQ.save` writes."""
+def read_stored(path: str | Path) -> dict[str, np.ndarray]:
+    """The arrays of a file, refused unless they are such as `FittedQ.save` writes."""
     wrote = "write it with FittedQ().save(model, path)."
     try:
         with np.load(Path(path), allow_pickle=False) as file:
@@ -42,6 +42,7 @@ def check_stored(path: str | Path) -> None:
     wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
+    return arrays
 
 
 def _is_such(array: np.ndarray | None, kind: str, axes: int | None) -> bool:

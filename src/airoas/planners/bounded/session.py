@@ -21,11 +21,12 @@ from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode, interpreted
 from airoas.errors import ModelError, OptionError
-from airoas.modelling.batch import MOST_REWARD, batch
+from airoas.modelling.batch import batch
 from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
-from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles, refuse_reward
+from airoas.modelling.rewards import MOST_REWARD, refuse_reward
+from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles
 from airoas.planners.bounded import recheck
 from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
