@@ -19,7 +19,8 @@ MODEL = Tiger(0.8)
 
 def arrays() -> dict[str, np.ndarray]:
     known = learned.Learned(zero(3), 1, "", "learned", returns={"qmdp": (0.0, 1.0)})
-    return {"model": np.array("Tiger"), "actions": np.array(3), **learned.to_arrays(known)}
+    kept = {"model": np.array("Tiger"), "actions": np.array(3), **learned.to_arrays(known)}
+    return {name: array for name, array in kept.items() if name != "seconds"}  # of which a file has none
 
 
 @pytest.mark.parametrize(
@@ -58,4 +59,4 @@ def test_a_whole_one_is_taken(tmp_path: Path) -> None:
     np.savez(tmp_path / "policy.npz", **arrays())
     model = Tiger(0.7)
     FittedQ().load(model, tmp_path / "policy.npz")
-    assert FittedQ().plan(model, Particles.sample(model, 10, stream(0)), stream(0)).stats.notes["policy"] == "learned"
+    assert FittedQ().plan(model, Particles.sample(model, 10, stream(0)), stream(0)).stats.notes["policy"].startswith("learned")
