@@ -82,9 +82,9 @@ def nodes(node: Node) -> list[Node]:
 class ParticleSearchListing(SearchListing):
     """Nodes of weighted particles: AIROAS (lazy, without annealing) and AdaOPS."""
 
-    def __init__(self, *start: Any, delta: float, target: float, count: Callable[[list], int]) -> None:
+    def __init__(self, *start: Any, delta: float, target: float, count: Callable[[list], int], mixes: bool = False) -> None:
         super().__init__(*start)
-        self.delta, self.target, self.count = delta, target, count
+        self.delta, self.target, self.count, self.mixes = delta, target, count, mixes
         n = len(self.start)
         self.root |= {"lower": -math.inf, "upper": math.inf, "states": self.start, "weights": [1.0 / n] * n}
 
@@ -95,7 +95,7 @@ class ParticleSearchListing(SearchListing):
 
     def update_leaf(self, node: Node) -> None:
         action = node["above"]
-        weights = self.weigh(action, node["seen"])
+        weights = node["posterior"]
         if len(weights) * (weights**2).sum() <= self.target:
             kept = np.flatnonzero(weights > 0.0)
             node |= {"states": [action["successors"][i] for i in kept], "weights": weights[kept]}
@@ -137,18 +137,24 @@ class ParticleSearchListing(SearchListing):
             seen = model.observe(s, a, stream(seed, 1, j))
             groups[seen] = groups.get(seen, 0.0) + w
         kept: list[tuple[np.ndarray, Node]] = []
+        members: list[list[tuple[float, np.ndarray]]] = []
         for seen, mass in groups.items():
             after = self.weigh(action, seen)
-            near = next((child for other, child in kept if abs(other - after).sum() <= self.delta), None)
+            near = next((k for k, (other, _) in enumerate(kept) if abs(other - after).sum() <= self.delta), None)
             if near is not None:
-                near["probability"] += mass
+                kept[near][1]["probability"] += mass
+                members[near].append((mass, after))
                 continue
             key = hash_key(node["key"], a, len(kept))
             child: Node = {"depth": node["depth"] + 1, "probability": mass, "seen": seen, "key": key, "above": action, "actions": None}
-            lower, upper = self.split(self.means(states, after))
-            child |= {"lower": lower, "upper": max(lower, upper)}
             action["children"].append(child)
             kept.append((after, child))
+            members.append([(mass, after)])
+        for (after, child), several in zip(kept, members, strict=True):
+            mixture = sum(mass * each for mass, each in several) / sum(mass for mass, _ in several)
+            child["posterior"] = mixture if self.mixes else after
+            lower, upper = self.split(self.means(states, child["posterior"]))
+            child |= {"lower": lower, "upper": max(lower, upper)}
         action["above"] = node
 
     def compute(self, node: Node) -> None:
@@ -354,6 +360,7 @@ def listing(planner: Any, model: Any, belief: Particles, rng: Rng) -> Any:
         return Ardespot(model, belief, rng, planner.scenarios or 500, *common, regularisation=planner.regularisation)
     options = {"delta": planner.delta, "target": planner.target_inefficiency}
     if isinstance(planner, AIROAS):
+        options["mixes"] = planner.packing == "mixture"
         return Airoas(model, belief, rng, planner.particles, *common, **options, count=lambda states: planner.particles)
 
     def count(states: list) -> int:

@@ -15,12 +15,14 @@ from airoas import Particles, stream
 from airoas.bounds import find_bounds
 from airoas.errors import OptionError
 from airoas.planners import AIROAS
+from airoas.planners.airoas import PACKINGS
 
 STEPS = ("blind", "mdp")  # values of states: actions are opened by one step of simulation
 VALUES = ("blind", "fib")  # values of actions, as "auto" has, and plans so loose that trees grow
 MODELS = {"tiger": tiger(more=1.0), "walk": walk(states=6), "random": random_table(5, 5, 3, 4), "coin": coin()}
 SEARCHES = {
-    "by values": AIROAS(iterations=1, anneal="none", enumerates=False, particles=20, bounds=VALUES, max_depth=4),
+    "by values": AIROAS(iterations=1, anneal="none", enumerates=False, particles=20, bounds=VALUES, max_depth=4, packing="first"),
+    "mixed": AIROAS(iterations=1, anneal="none", enumerates=False, particles=20, bounds=VALUES, max_depth=4, packing="mixture", delta=1.0),
     "by steps": AIROAS(iterations=1, anneal="none", particles=15, bounds=STEPS, delta=-1.0, target_inefficiency=1.5, gap_ratio=0.5),
 }
 
@@ -115,12 +117,13 @@ def test_root_value_approaches_the_exact_one() -> None:
     assert spreads[1] < spreads[0] / 3.0  # sqrt(40) is expected; the ratio of two such spreads strays by 16 %
 
 
-def test_packing_keeps_siblings_apart() -> None:
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_packing_keeps_siblings_apart(packing: str) -> None:
     model = Beacon()
     belief = Particles.sample(model, 500, stream(0))
     counts = []
     for delta in (-1.0, 0.0, 0.5, 1.5):
-        planner = AIROAS(iterations=20, anneal="none", particles=30, delta=delta)
+        planner = AIROAS(iterations=20, anneal="none", particles=30, delta=delta, packing=packing)
         tree = planner.plan(model, belief, stream(1)).tree
         branches = [branch for node in tree for branch in node.branches if branch.children]
         for branch in branches:
@@ -145,6 +148,30 @@ def assert_packed(tree, branch, delta: float) -> None:
         after.append(posterior / posterior.sum())
     for i, one in enumerate(after):
         assert all(abs(one - other).sum() > delta for other in after[:i])
+
+
+def test_what_would_be_annealed_shares_no_branch() -> None:
+    """A node that several observations share is no sharper than its particles can follow; one that is sharper stands for one of them."""
+    model = Beacon(noise=0.4)
+    planner = AIROAS(iterations=40, particles=40, delta=1.0, packing="mixture")
+    tree = planner.plan(model, Particles.sample(model, 4000, stream(0)), stream(1)).tree
+    columns, kinds = tree.columns, {True: 0, False: 0}
+    for branch in tree.root.branches:
+        rows = slice(columns.first_successor[branch.index], columns.first_successor[branch.index] + columns.n_successors[branch.index])
+        for child in branch.children:
+            posterior = np.exp(-0.5 * ((child.observation.x - columns.states[rows, 0]) / 0.4) ** 2) * columns.weights[rows]
+            sharp = len(posterior) * (posterior**2).sum() / posterior.sum() ** 2 > planner.target_inefficiency
+            start = columns.mixture[child.index]
+            kinds[bool(sharp)] += 1
+            if sharp:
+                assert start < 0 and child.probability == pytest.approx(1.0 / 40)
+            if start >= 0:
+                mixture = columns.mixtures[start : start + 40]
+                assert mixture.sum() == pytest.approx(1.0) and 40 * (mixture**2).sum() <= planner.target_inefficiency
+                if not child.is_leaf:
+                    assert child.particles.weights == pytest.approx(mixture[mixture > 0.0])
+    assert min(kinds.values()) > 3
+    assert any(node.depth > 1 and not node.is_leaf and columns.mixture[node.index] >= 0 for node in tree)
 
 
 def test_fewer_observers() -> None:

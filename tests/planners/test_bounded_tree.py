@@ -19,15 +19,18 @@ from airoas.planners.bounded.session import UnsoundBoundsWarning
 BEACON = Beacon(noise=0.1)
 BELIEF = Particles.sample(BEACON, 1000, stream(0))
 PLANNERS = {
-    "airoas": AIROAS(iterations=1, anneal="none", particles=30, delta=0.2),
-    "annealed": AIROAS(iterations=1, particles=30, delta=0.2),
+    "airoas": AIROAS(iterations=1, anneal="none", particles=30, delta=0.5, packing="mixture"),
+    "annealed": AIROAS(iterations=1, particles=30, delta=0.2, packing="first"),
     "as printed": AIROAS.as_printed(iterations=1, particles=20, max_depth=6),
     "adaops": AdaOPS(iterations=1, min_particles=15, max_particles=60),
     "ardespot": ARDESPOT(iterations=1, scenarios=500, regularisation=0.0),
 }
 
 
-COUNTS = ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_annealed", "n_stages", "n_evaluations")
+COUNTS = (
+    *("n_nodes", "n_action_nodes", "n_rows", "n_mixed", "n_trials", "n_expansions", "deepest"),
+    *("n_annealed", "n_stages", "n_evaluations"),
+)
 
 
 def columns_of(tree) -> dict[str, np.ndarray]:
@@ -39,6 +42,7 @@ def columns_of(tree) -> dict[str, np.ndarray]:
     of_actions = ("node", "actions", "reward", "action_lower", "action_upper", "first_child", "n_children")
     result = {name: getattr(columns, name)[nodes] for name in of_nodes} | {name: getattr(columns, name)[actions] for name in of_actions}
     result |= {"observations": columns.observations[1 : columns.n_nodes], "states": columns.states[rows], "weights": columns.weights[rows]}
+    result |= {"mixture": columns.mixture[1 : columns.n_nodes], "mixtures": columns.mixtures[: columns.n_mixed]}
     result |= {name: getattr(columns, name)[nodes][inner] for name in ("first_particle", "n_particles")}
     if tree.weighted:
         result |= {"key": columns.key[nodes], "first_successor": columns.first_successor[actions][branched]}

@@ -298,6 +298,7 @@ REFUSED = [
     (AIROAS, {"iterations": 1, "particles": 0}, "particles is 0.*use 1 to"),
     (AIROAS, {"iterations": 1, "anneal": "litteral"}, "no anneal='litteral'.*literal"),
     (AIROAS, {"iterations": 1, "trial": "long"}, "no trial='long'.*excess or full"),
+    (AIROAS, {"iterations": 1, "packing": "last"}, "no packing='last'.*mixture or first"),
     (AIROAS, {"iterations": 1, "target_inefficiency": 1.0}, "target_inefficiency is 1.0.*above 1"),
     (AIROAS, {"iterations": 1, "observations": 0}, "observations is 0.*None"),
     (AIROAS, {"iterations": 1, "moves": -1}, "moves is -1.*0 or more"),

@@ -57,6 +57,7 @@ from airoas.rng import hash_key, new_stream, stream
 MODES = ("corrected", "literal", "none")
 MOST_PARTICLES = 20_000
 """At a node of the tree: observations are weighed in all of them at once."""
+PACKINGS = ("mixture", "first")
 TRIALS = ("excess", "full")
 POLICIES = ("auto", "always", "none")
 _log = logging.getLogger("airoas")
@@ -93,6 +94,9 @@ class AIROAS(BoundedPlanner):
     delta: float = 0.5
     """Observations share a branch where their weights differ by no more (L1, 0 to 2; at most 0.1 where every possible state is
     enumerated, see `enumerates`); negative: never."""
+    packing: str = "first"
+    """What a branch that observations share has: "mixture" (of their posteriors; none is shared where it would be annealed) or "first"
+    (the posterior of the first, as in AdaOPS; always so in literal mode, which anneals every branch)."""
     observations: int | None = None
     """How many of the particles make an observation, hence at most as many branches to an action; None: all."""
     enumerates: bool = True
@@ -131,6 +135,8 @@ class AIROAS(BoundedPlanner):
             raise OptionError(f"observations is {self.observations}", "use at least 1, or None for one to a particle.")
         if math.isnan(self.delta):
             raise OptionError("delta is nan", "use 0 to 2, or a negative number for no sharing; 0.5 is the default.")
+        if self.packing not in PACKINGS:
+            raise OptionError(f"there is no packing={self.packing!r}", f"use {' or '.join(PACKINGS)}.")
         if self.moves < 0:
             raise OptionError(f"moves is {self.moves}", "use 0 or more sweeps.")
         if self.policy not in POLICIES:
@@ -209,8 +215,10 @@ class AIROAS(BoundedPlanner):
         # bounds without values of actions are simulated in every particle, for which a few states are too few
         enumerates = self.enumerates and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
         n = self._n_particles(model, bounds)
-        search = make_search(model, bounds, n, self.observations or n, self.delta, enumerates)
         is_literal = self.anneal == "literal"
+        mixes = self.packing == "mixture" and not is_literal
+        target = self.target_inefficiency if mixes and self.anneal == "corrected" else math.inf
+        search = make_search(model, bounds, n, self.observations or n, self.delta, enumerates, mixes=mixes, target=target)
         printed = literal.make_printed(model, self.particles, self.target_inefficiency, self.literal_weights) if is_literal else None
         return AnnealedSearch(
             search=search,
@@ -375,7 +383,7 @@ def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
         keep_likely(tree, b, size, workspace.weights[0])
     elif search.anneal == LITERAL or inefficiency > search.target:
         status = NOT_ANNEALED
-        if search.anneal == CORRECTED:
+        if search.anneal == CORRECTED and tree.mixture[b] < 0:
             status = anneal_corrected(tree, search, b, seed)
         elif search.anneal == LITERAL:
             status = anneal_literally(tree, search, b, seed)

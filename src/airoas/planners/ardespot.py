@@ -271,7 +271,7 @@ def branch(tree: Tree, search: Scenarios, ba: int) -> int:
         return BAD_REWARD
     first, row = tree.n_nodes, tree.n_rows
     for g in range(groups):
-        c = add_node(tree, ba, tree.depth[b] + 1, search.counts[g] / size, 0.0, 0.0)
+        c = add_node(tree, ba, tree.depth[b] + 1, search.counts[g] / size)
         for k in range(tree.observations.shape[1]):
             tree.observations[c, k] = workspace.observations[g, k]
         tree.first_particle[c], tree.n_particles[c] = row, search.counts[g]

@@ -11,6 +11,7 @@ from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import noinline
+from airoas.modelling.rows import are_equal
 from airoas.planners.bounded.enumerated import TOO_MANY, clear_slots
 from airoas.planners.bounded.leaves import (
     TOO_LATE,
@@ -23,6 +24,7 @@ from airoas.planners.bounded.leaves import (
     upper_bound,
     weigh,
 )
+from airoas.planners.bounded.packing import ALONE, find_branch, mix, mixture_of
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
@@ -30,8 +32,10 @@ from airoas.planners.bounded.tree import (
     DEADLINE,
     MEMORY,
     OK,
+    SINGLE,
     Tree,
     add_node,
+    bound_leaf,
     has_capacity,
     is_bad,
     is_enumerated,
@@ -86,12 +90,17 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
         for g in range(some):
             if by_mass:
                 search.mass[done + g] = probability_of(weights, search.logs[g])
-            if not add_branch(tree, search, ba, done + g, search.logs[g], first):
-                return BAD_MODEL
+            status = add_branch(tree, search, ba, done + g, search.logs[g], first)
+            if status != OK:
+                return int(status)
     if by_mass:
         normalise(tree, first, alive)
     lower = upper = reward
     for c in range(first, tree.n_nodes):
+        if (c - first) % batch_size == 0 and is_late(tree):
+            tree.n_nodes, tree.n_rows = first, begin
+            return DEADLINE
+        bound_by_values(tree, search, c, mixture_of(tree, c, size) if tree.mixture[c] >= 0 else search.weights[c - first][:size])
         lower += search.discount * tree.probability[c] * tree.lower[c]
         upper += search.discount * tree.probability[c] * tree.upper[c]
     tree.reward[ba] = reward
@@ -191,14 +200,6 @@ def observe_successors(tree: Tree, search: Search, ba: int, alive: float, seed: 
     return groups
 
 
-def are_equal(rows: Any, i: int, others: Any, j: int) -> bool:
-    """Whether row i is row j of the others."""
-    for k in range(rows.shape[1]):  # noqa: SIM110
-        if rows[i, k] != others[j, k]:
-            return False
-    return True
-
-
 def probability_of(weights: Any, logs: Any) -> float:
     """Of an observation: that it is seen again and again says that there are few, and then it need not be estimated."""
     total = 0.0
@@ -217,39 +218,40 @@ def normalise(tree: Tree, first: int, alive: float) -> None:
 
 
 @noinline
-def add_branch(tree: Tree, search: Search, ba: int, g: int, logs: Any, first: int) -> bool:
+def add_branch(tree: Tree, search: Search, ba: int, g: int, logs: Any, first: int) -> int:
     """A node for a group of observations, or a larger probability for one whose weights are nearly the same (delta-packing).
 
-    False where no successor allows what one of them saw: then `observe` and `obs_logpdf` contradict each other.
+    BAD_MODEL where no successor allows what one of them saw: then `observe` and `obs_logpdf` contradict each other.
     """
     b = tree.node[ba]
     size, kept = tree.n_successors[ba], tree.n_nodes - first
     weights, mass = search.weights[kept][:size], search.mass[g]
     delta = min(search.delta, ENUMERATED_DELTA) if tree.enumerated[ba] else search.delta
     _, before = successors(tree, ba, size)
-    if weigh(before, logs, weights) == math.inf:
-        return False
-    for other in range(kept):
-        if delta >= 0.0 and distance(search.weights[other], weights, delta) <= delta:
-            tree.probability[first + other] += mass
-            return True
-    plans, sums = len(search.first_actions), search.sums
-    clear(sums)
-    for i in range(size):
-        if weights[i] > 0.0:
-            add_values(sums, weights[i], search.values[i])
-    c = add_node(tree, ba, tree.depth[b] + 1, mass, plan_bound(sums, plans), upper_bound(sums, plans))
+    inefficiency = weigh(before, logs, weights)
+    if inefficiency == math.inf:
+        return BAD_MODEL
+    alone = delta < 0.0 or (inefficiency > search.target and tree.enumerated[ba] == 0)
+    c = -1 if alone else find_branch(tree, search, first, weights, delta)
+    if c >= 0:
+        if search.mixes and not mix(tree, c, search.weights[c - first], weights, mass, len(search.mass) - g):
+            return MEMORY
+        tree.probability[c] += mass
+        return OK
+    c = add_node(tree, ba, tree.depth[b] + 1, mass)
+    tree.mixture[c] = ALONE if alone else SINGLE
     for k in range(tree.observations.shape[1]):
         tree.observations[c, k] = search.observations[g, k]
     tree.key[c] = hash_key(tree.key[b], tree.number[ba], kept)
-    return True
+    return OK
 
 
-def distance(u: Any, v: Any, enough: float) -> float:
-    """L1 distance; it may stop once it is more than enough."""
-    total = 0.0
-    for i in range(len(v)):
-        total += abs(u[i] - v[i])
-        if total > enough:
-            break
-    return total
+@noinline
+def bound_by_values(tree: Tree, search: Search, c: int, weights: Any) -> None:
+    """Bounds of a new node, whose successors weigh this."""
+    plans, sums = len(search.first_actions), search.sums
+    clear(sums)
+    for i in range(len(weights)):
+        if weights[i] > 0.0:
+            add_values(sums, weights[i], search.values[i])
+    bound_leaf(tree, c, plan_bound(sums, plans), upper_bound(sums, plans))

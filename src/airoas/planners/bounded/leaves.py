@@ -2,7 +2,7 @@
 particles that follow its observation, then action nodes with bounds.
 
 Particles that an action leads to are shared by all the observations that follow; a child keeps its observation, from which its
-weights can be had again when it is visited.
+weights can be had again when it is visited, or, where several share it, the mixture of theirs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from airoas.belief.resampling import SYSTEMATIC, choose
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.planners.bounded.cells import may_widen, propose
+from airoas.planners.bounded.packing import read_mixture
 from airoas.planners.bounded.search import CHUNK, Search
 from airoas.planners.bounded.tree import (
     BAD_REWARD,
@@ -78,6 +79,8 @@ def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
     """The weights of a leaf's observation, in search.weights[0], and their N / ESS."""
     ba = tree.parent[b]
     size = tree.n_successors[ba]
+    if tree.mixture[b] >= 0:
+        return read_mixture(tree, b, search.weights[0][:size])
     states, before = successors(tree, ba, size)
     for i in range(size):
         search.arrived[i] = before[i] > 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from airoas.belief.resampling import SYSTEMATIC, choose
@@ -52,6 +54,10 @@ class Search(Record):
     """Of the decision."""
     delta: float
     """Observations whose weights differ by no more (L1) share a branch; below 0 none do."""
+    mixes: bool
+    """Whether such a branch has the mixture of their posteriors, or that of the first."""
+    target: float
+    """N / ESS above which an observation of particles shares no branch."""
     enumerates: bool
     """Whether nodes hold every possible state where these are few."""
     discrete: bool
@@ -93,7 +99,15 @@ class Search(Record):
 
 
 def make_search(
-    model: KernelModel, bounds: Bounds, particles: int, observing: int, delta: float, enumerates: bool, weighs: bool = True
+    model: KernelModel,
+    bounds: Bounds,
+    particles: int,
+    observing: int,
+    delta: float,
+    enumerates: bool,
+    weighs: bool = True,
+    mixes: bool = False,
+    target: float = math.inf,
 ) -> Search:
     """For nodes of this many particles, of which `observing` make an observation; `enumerates`: or of as many possible states.
     Without `weighs` there is no room for weights and likelihoods, which scenarios have none of."""
@@ -117,6 +131,8 @@ def make_search(
         discount=float(model.discount),
         seed=0,
         delta=float(delta),
+        mixes=bool(mixes),
+        target=float(target),
         enumerates=bool(enumerates),
         discrete="float" not in layouts.observation.kinds,
         values=np.zeros((particles, width)),

@@ -58,6 +58,9 @@ class Tree(Record):
     """[B] AR-DESPOT: the lower bound of the default policy, scaled to the root."""
     unregularised: Reals
     """[B] AR-DESPOT: the upper bound without regularisation, not scaled."""
+    mixture: Indices
+    """[B] where its weights begin in `mixtures`, if several observations share it with all their posteriors; below 0: its weights
+    follow from its observation."""
     observations: Rows
     """[B, width of an observation]"""
     node: Indices
@@ -88,6 +91,8 @@ class Tree(Record):
     """[R, width of a state]"""
     weights: Weights
     """[R] of a node's own particles, or of successors: the weight of what they come from, 0 where terminal."""
+    mixtures: Reals
+    """[.] weights of an action's successors, for each of the nodes that several observations share."""
     undo_column: Indices
     """[.] which column, which row, which value before: what the present trial has changed."""
     undo_row: Indices
@@ -114,6 +119,8 @@ class Tree(Record):
     n_action_nodes: int
     n_rows: int
     """Of particles."""
+    n_mixed: int
+    """Weights in `mixtures`."""
     n_trials: int
     n_expansions: int
     deepest: int
@@ -132,11 +139,13 @@ class Tree(Record):
     """Of a node."""
 
 
+SINGLE = -1
+"""In place of where a node's mixture is: it has none."""
 _LOGGED = 400
 """Levels of a trial whose changes the undo log has room for, about."""
 _NODE = (
     *("parent", "depth", "probability", "lower", "upper", "first_action", "n_actions", "first_particle", "n_particles", "key"),
-    *("visits", "default", "unregularised"),
+    *("visits", "default", "unregularised", "mixture"),
 )
 _ACTION = (
     *("node", "number", "reward", "action_lower", "action_upper", "action_unregularised", "first_child", "n_children", "first_successor"),
@@ -146,9 +155,9 @@ _REAL = {"probability", "lower", "upper", "default", "unregularised", "reward", 
 _NODE_NUMBERS, _ACTION_NUMBERS = len(_NODE), len(_ACTION)
 
 
-def row_bytes(nodes: int, actions: int, rows: int, observation: int, action: int, state: int) -> int:
-    """Memory of this many rows of each kind, for observations, actions and states of these widths."""
-    return 8 * (nodes * (_NODE_NUMBERS + observation) + actions * (_ACTION_NUMBERS + action) + rows * (state + 1))
+def row_bytes(nodes: int, actions: int, rows: int, observation: int, action: int, state: int, mixed: int = 0) -> int:
+    """Memory of this many rows of each kind, for observations, actions and states of these widths, and of so many weights of mixtures."""
+    return 8 * (nodes * (_NODE_NUMBERS + observation) + actions * (_ACTION_NUMBERS + action) + rows * (state + 1) + mixed)
 
 
 def make_tree(observation: int, action: int, state: int, actions: int, memory: int, depth: int) -> tuple[Tree, Block]:
@@ -167,6 +176,7 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
         ("actions", "float64", (branches, action)),
         ("states", "float64", (rows, state)),
         ("weights", "float64", (rows,)),
+        ("mixtures", "float64", (memory // 8,)),
         ("undo_column", "int64", (log,)),
         ("undo_row", "int64", (log,)),
         ("undo_value", "float64", (log,)),
@@ -184,13 +194,14 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
 def used_bytes(tree: Tree) -> int:
     """Memory that the tree takes."""
     widths = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
-    return row_bytes(tree.n_nodes, tree.n_action_nodes, tree.n_rows, *widths)
+    return row_bytes(tree.n_nodes, tree.n_action_nodes, tree.n_rows, *widths, tree.n_mixed)
 
 
-def has_capacity(tree: Tree, nodes: int, actions: int, rows: int) -> bool:
-    """Whether this many more rows of each kind stay within the memory allowed."""
+def has_capacity(tree: Tree, nodes: int, actions: int, rows: int, mixed: int = 0) -> bool:
+    """Whether this many more rows of each kind, and weights of mixtures, stay within the memory allowed."""
     observation, action, state = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
-    taken = row_bytes(tree.n_nodes + nodes, tree.n_action_nodes + actions, tree.n_rows + rows, observation, action, state)
+    counts = tree.n_nodes + nodes, tree.n_action_nodes + actions, tree.n_rows + rows
+    taken = row_bytes(*counts, observation, action, state, tree.n_mixed + mixed)
     return bool(taken <= tree.max_bytes)
 
 
@@ -218,28 +229,34 @@ def set_root(tree: Tree, count: int) -> None:
     """A tree that is its root, whose particles are the first rows."""
     tree.n_rows = count
     tree.n_nodes = 1
+    tree.n_mixed = 0
     tree.parent[0], tree.depth[0], tree.probability[0] = -1, 0, 1.0
     tree.lower[0], tree.upper[0] = -math.inf, math.inf
     tree.first_action[0], tree.n_actions[0] = -1, 0
     tree.first_particle[0], tree.n_particles[0], tree.key[0], tree.visits[0] = 0, count, 0, 0
 
 
-def add_node(tree: Tree, ba: int, depth: int, probability: float, lower: float, upper: float) -> int:
-    """A new leaf, whose bounds are never crossed: its number."""
+def add_node(tree: Tree, ba: int, depth: int, probability: float) -> int:
+    """A new leaf, which has no bounds yet: its number."""
     c = tree.n_nodes
     tree.n_nodes += 1
     tree.deepest = max(tree.deepest, depth)
     tree.parent[c] = ba
     tree.depth[c] = depth
     tree.probability[c] = probability
-    tree.lower[c] = lower
-    tree.upper[c] = max(lower, upper)
     tree.first_action[c] = -1
     tree.n_actions[c] = 0
     tree.visits[c] = 0
+    tree.mixture[c] = SINGLE
+    return int(c)
+
+
+def bound_leaf(tree: Tree, c: int, lower: float, upper: float) -> None:
+    """The first bounds of a leaf, which are never crossed."""
+    tree.lower[c] = lower
+    tree.upper[c] = max(lower, upper)
     if lower > upper:
         record_crossing(tree, lower - upper)
-    return int(c)
 
 
 def add_action(tree: Tree, b: int, actions: Rows, row: int, lower: float, upper: float) -> int:
@@ -449,13 +466,13 @@ def search_by(trial: Callable[..., int]) -> Callable[..., int]:
             tree.n_undo = 0
             nodes, actions, rows, expansions = tree.n_nodes, tree.n_action_nodes, tree.n_rows, tree.n_expansions
             deepest, annealed, stages, evaluations = tree.deepest, tree.n_annealed, tree.n_stages, tree.n_evaluations
-            crossing = tree.crossing
+            crossing, mixed = tree.crossing, tree.n_mixed
             status = trial(tree, search)
             if status != OK:
                 undo(tree)
                 tree.n_nodes, tree.n_action_nodes, tree.n_rows, tree.n_expansions = nodes, actions, rows, expansions
                 tree.deepest, tree.n_annealed, tree.n_stages, tree.n_evaluations = deepest, annealed, stages, evaluations
-                tree.crossing = crossing
+                tree.crossing, tree.n_mixed = crossing, mixed
                 return int(status)
             tree.n_trials += 1
             if is_full and tree.n_expansions == expansions and tree.n_undo == 0:  # nothing is left to look into

@@ -1,0 +1,69 @@
+"""Delta-packing: observations whose posteriors are nearly the same share a branch (Wu et al., 2021).
+
+The branch has the posterior of the first of them, or the mixture of all. With mixtures the children of an action average to what it
+leads to, as they do unpacked; and a lower bound, the best of several plans, is convex, so that packing cannot raise it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airoas.compiler.specialise import noinline
+from airoas.planners.bounded.search import Search
+from airoas.planners.bounded.tree import SINGLE, Tree, has_capacity
+
+ALONE = -2
+"""In place of where a node's mixture is: no observation may join it."""
+
+
+def find_branch(tree: Tree, search: Search, first: int, weights: Any, delta: float) -> int:
+    """The first node, from `first` on, whose observation gave nearly these weights [n]; -1 where there is none."""
+    for c in range(first, tree.n_nodes):
+        if tree.mixture[c] != ALONE and distance(search.weights[c - first], weights, delta) <= delta:
+            return c
+    return -1
+
+
+def distance(u: Any, v: Any, enough: float) -> float:
+    """L1 distance; it may stop once it is more than enough."""
+    total = 0.0
+    for i in range(len(v)):
+        total += abs(u[i] - v[i])
+        if total > enough:
+            break
+    return total
+
+
+@noinline
+def mix(tree: Tree, c: int, own: Any, weights: Any, mass: float, more: int) -> bool:
+    """Add weights [n] that count `mass` to the mixture of a node, which begins with its `own`; False where memory is out, or would be
+    after so many more nodes."""
+    n = len(weights)
+    if tree.mixture[c] == SINGLE:
+        if not has_capacity(tree, more, 0, 0, n):
+            return False
+        tree.mixture[c] = tree.n_mixed
+        tree.n_mixed += n
+        mixture = mixture_of(tree, c, n)
+        for i in range(n):
+            mixture[i] = own[i]
+    mixture, total = mixture_of(tree, c, n), tree.probability[c] + mass
+    share = mass / total if total > 0.0 else 0.0
+    for i in range(n):
+        mixture[i] += share * (weights[i] - mixture[i])
+    return True
+
+
+def mixture_of(tree: Tree, c: int, n: int) -> Any:
+    """[n] weights of a node that several observations share."""
+    start = tree.mixture[c]
+    return tree.mixtures[start : start + n]
+
+
+def read_mixture(tree: Tree, c: int, weights: Any) -> float:
+    """Its weights into `weights` [n]; their N / ESS."""
+    mixture, squares = mixture_of(tree, c, len(weights)), 0.0
+    for i in range(len(weights)):
+        weights[i] = mixture[i]
+        squares += weights[i] * weights[i]
+    return float(len(weights) * squares)
