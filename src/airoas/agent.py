@@ -52,7 +52,7 @@ class Agent:
         particles: int = 10_000,
         belief: Any = None,
         update_seconds: float | None = None,
-        false_alarms: float = 1e-4,
+        false_alarms: float = 1e-3,
         recover: bool = False,
         log: str | PathLike[str] | None = None,
         device: str = "cpu",
@@ -67,7 +67,7 @@ class Agent:
         if not callable(getattr(planner, "plan", None)) or isinstance(planner, type):
             raise OptionError(f"{planner!r} is no planner", "give an object with plan(model, belief, rng), POMCP(seconds=0.1) say.")
         if not 0.0 <= false_alarms < 1.0:
-            raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-4 is one false alarm in 10,000 steps.")
+            raise OptionError(f"false_alarms is {false_alarms}", "it is a rate: 1e-3 is one false alarm in 1,000 steps.")
         whole("particles", particles, 1)
         self.filter = make_filter(filter, _checked(model), particles, device)
         if update_seconds is not None:

@@ -23,14 +23,14 @@ from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows, Weights
 from airoas.rng import Rng, new_stream
 
-RANKS = 32
+RANKS = 64
 """The observation, and those drawn to compare it with."""
 _EVIDENCE = [RANKS / rank / sum(1.0 / r for r in range(1, RANKS + 1)) for rank in range(1, RANKS + 1)]
 """The factor of each rank, the smallest first; their mean is 1."""
 _CALM = 0.5
 """The surprise below which a belief that was lost is not so any more."""
 _JUDGES = {40_000: 128, 20_000: 64, 0: 32}
-"""Particles that estimate p(o | b), by those of the belief: a tenth of a plain update's likelihoods."""
+"""Particles that estimate p(o | b), by those of the belief: a fifth of a plain update's likelihoods at most."""
 
 
 class LostWarning(RuntimeWarning):
