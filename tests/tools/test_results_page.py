@@ -37,8 +37,10 @@ def experiments() -> dict[str, Spec]:
         "budgets": parse((ROOT / "results" / "budgets.toml").read_text(encoding="utf-8"), check=False),
         "factorial": parse(text["ablation"], only="factorial", check=False),
         "referee": parse((ROOT / "results" / "referee.toml").read_text(encoding="utf-8"), check=False),
-        "strangers/first": parse(shipped("strangers"), check=False),
-        "strangers/second": parse((ROOT / "results" / "strangers" / "second" / "spec.toml").read_text(encoding="utf-8"), check=False),
+        **{
+            f"strangers/{name}": parse((ROOT / "results" / "strangers" / name / "spec.toml").read_text(encoding="utf-8"), check=False)
+            for name in ("fifth", "sixth")
+        },
     }
 
 

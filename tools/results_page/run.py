@@ -20,8 +20,8 @@ COMMANDS = {
     "budgets": "airoas bench results/budgets.toml --out results/budgets --jobs 2",
     "factorial": "airoas bench ablation --only factorial --out results/factorial --jobs 2",
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
-    "strangers/first": "airoas bench strangers --out results/strangers/first --jobs 16",
-    "strangers/second": "airoas bench results/strangers/second/spec.toml --out results/strangers/second --jobs 16",
+    "strangers/fifth": "airoas bench results/strangers/fifth/spec.toml --out results/strangers/fifth --jobs 16",
+    "strangers/sixth": "airoas bench results/strangers/sixth/spec.toml --out results/strangers/sixth --jobs 2",
 }
 
 
