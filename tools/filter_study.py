@@ -1,12 +1,15 @@
 """Filters against bootstrap with as many particles, and with as many as take the same time: the data of docs/annealing.md.
 
 `python -m tools.filter_study` (a few minutes on one core) writes docs/annealing/equal.csv; with names of cases, these alone again.
-Time is CPU time, so that other work on the machine does little harm. What is done and seen is the same for every filter.
+Time is CPU time, and filters that are compared go through the same runs by turns, so that other work on the machine does little harm.
+What is done and seen is the same for every filter.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import ctypes
 import functools
 import math
 import sys
@@ -26,8 +29,12 @@ from tools.lost_study import Tour, anywhere
 
 KINDS = {"annealed": AnnealedFilter, "adaptive": AdaptiveFilter}
 RUNS = 30
-CALIBRATION = 5
-"""Runs by which the number of particles for an equal time is found, on seeds of their own."""
+TOLERANCE = 0.04
+"""By how much equal times may differ."""
+CALIBRATION, TRIES = 5, 20
+"""Runs of the same on which the number of particles for an equal time is looked for at first, and how often at most."""
+SECONDS, ROUNDS = 1.0, 25
+"""CPU time for which runs are repeated, and how often at most: one update is too short to be timed."""
 SEEDS = 730_000
 
 
@@ -157,47 +164,83 @@ class Followed(NamedTuple):
     """Of some runs, each an array [runs]."""
 
     seconds: np.ndarray
-    """CPU time of an update."""
+    """CPU time of an update, the median over rounds."""
     errors: np.ndarray
     wrong: np.ndarray
     sizes: np.ndarray
     """Particles, the mean over updates."""
 
 
-def follow(case: Case, filter: Any, seeds: range) -> Followed:
-    """A filter through some runs."""
-    rows = []
-    for seed in seeds:
-        walk, rng = case.walk(seed), airoas.stream(seed, "filter")
-        first = filter.particles * (20 if isinstance(filter, AdaptiveFilter) else 1)
-        belief = filter.start(walk.model, rng) if walk.start is None else walk.start(first)
-        begun, sizes = time.process_time(), [len(belief)]
-        for action, observation in walk.done:
-            belief = filter.update(walk.model, belief, action, observation, rng).belief
-            sizes.append(len(belief))
-        took = (time.process_time() - begun) / max(1, len(walk.done))
-        rows.append((took, walk.error(belief), bool(walk.wrong and walk.wrong(belief)), np.mean(sizes[:-1])))
-    return Followed(*np.array(rows, float).T)
+def follow(walk: Walk, filter: Any, seed: int) -> tuple[float, float, bool, float]:
+    """A filter through one run: as the fields of `Followed`."""
+    rng = airoas.stream(seed, "filter")
+    first = filter.particles * (20 if isinstance(filter, AdaptiveFilter) else 1)
+    belief = filter.start(walk.model, rng) if walk.start is None else walk.start(first)
+    begun, sizes = time.process_time(), [len(belief)]
+    for action, observation in walk.done:
+        belief = filter.update(walk.model, belief, action, observation, rng).belief
+        sizes.append(len(belief))
+    took = (time.process_time() - begun) / max(1, len(walk.done))
+    return took, walk.error(belief), bool(walk.wrong and walk.wrong(belief)), float(np.mean(sizes[:-1]))
+
+
+def interleaved(walks: dict[int, Walk], filters: list[Any], seconds: float = 0.0) -> list[Followed]:
+    """Filters through the same runs, each run by all of them before the next, in rounds until so much CPU time has passed; one round at
+    least, after a first run that does not count."""
+    for filter in filters:
+        follow(next(iter(walks.values())), filter, 0)  # compiles, and warms up
+    rounds: list[np.ndarray] = []
+    begun = time.process_time()
+    while not rounds or (time.process_time() - begun < seconds and len(rounds) < ROUNDS):
+        rows = [[follow(walk, filter, seed) for filter in filters] for seed, walk in walks.items()]
+        rounds.append(np.array(rows, float).transpose(1, 2, 0))  # [filters, fields, runs]
+    took = np.median([one[:, 0] for one in rounds], axis=0)
+    return [Followed(took[k], *rounds[0][k, 1:]) for k in range(len(filters))]
+
+
+def ratio(ours: Followed, theirs: Followed) -> float:
+    """Of the CPU time of all runs, theirs to ours."""
+    return float(theirs.seconds.sum() / ours.seconds.sum())
+
+
+def balanced(walks: dict[int, Walk], filter: Any, n: int) -> tuple[Followed, Followed]:
+    """A filter, and bootstrap with as many particles as take its time, on the same runs and by turns: looked for on a few of them, and
+    then on all, until the times differ by no more than `TOLERANCE`; the nearest of `TRIES` where none does."""
+    few, m = dict(list(walks.items())[:CALIBRATION]), float(n)
+    seen: list[tuple[float, float]] = []
+    nearest: list[Followed] = []
+    on_all, least = False, math.inf
+    for _ in range(TRIES):
+        if not on_all and len(seen) > 1 and abs(seen[-1][1]) < math.log1p(2 * TOLERANCE):
+            on_all, seen = True, []
+        ours, theirs = interleaved(walks if on_all else few, [filter, BootstrapFilter(max(1, round(m)))], SECONDS)
+        measured = ratio(ours, theirs)
+        print(f"  {filter.name}({n}): bootstrap({m:.0f}) takes {measured:.3f} of its time{' on all runs' if on_all else ''}", flush=True)
+        if on_all and abs(measured - 1.0) < least:
+            nearest, least = [ours, theirs], abs(measured - 1.0)
+        if least <= TOLERANCE:
+            break
+        seen.append((math.log(m), math.log(measured)))
+        sizes, times = (np.array(column) for column in zip(*seen[-3:], strict=True))
+        steep = float(np.polyfit(sizes, times, 1)[0]) if np.ptp(sizes) > 0.1 else 1.0
+        slope = min(1.5, max(0.3, steep))
+        m = max(1.0, m * math.exp(float(np.clip(-seen[-1][1] / slope, -1.5, 1.5))))
+    ours, theirs = nearest or interleaved(walks, [filter, BootstrapFilter(max(1, round(m)))], SECONDS)
+    return ours, theirs
 
 
 def equal(case: Case, runs: int, n: int, filter: Any) -> list[Record]:
     """A filter against bootstrap with n particles, and with as many as take its time."""
-    first, seeds = SEEDS + 100_000, range(SEEDS, SEEDS + runs)
-    few = range(first, first + CALIBRATION)
-    follow(case, filter, few)  # compiles
-    ours, records, m = follow(case, filter, seeds), [], n
+    walks, records = {seed: case.walk(seed) for seed in range(SEEDS, SEEDS + runs)}, []
     for what in ("particles", "time"):
-        if what == "time":
-            for _ in range(3):
-                m = max(1, round(m * float(np.median(ours.seconds) / np.median(follow(case, BootstrapFilter(m), few).seconds))))
-        theirs = follow(case, BootstrapFilter(m), seeds)
+        ours, theirs = interleaved(walks, [filter, BootstrapFilter(n)]) if what == "particles" else balanced(walks, filter, n)
         difference = ours.errors - theirs.errors
         half = 1.96 * float(difference.std(ddof=1)) / math.sqrt(runs)
         record: Record = {"equal": what, "runs": runs, "filter": filter.name, "particles": filter.particles}
         for name, one in (("filter", ours), ("bootstrap", theirs)):
-            record |= {f"{name}_N": float(one.sizes.mean()), f"{name}_ms": 1e3 * float(np.median(one.seconds))}
+            record |= {f"{name}_N": float(one.sizes.mean()), f"{name}_ms": 1e3 * float(one.seconds.mean())}
             record |= {f"{name}_error": float(one.errors.mean()), f"{name}_wrong": int(one.wrong.sum())}
-        records.append(record | {"difference": float(difference.mean()), "half": half})
+        records.append(record | {"ratio": ratio(ours, theirs), "difference": float(difference.mean()), "half": half})
     return records
 
 
@@ -213,17 +256,28 @@ def study(names: list[str], runs: int = RUNS) -> list[Record]:
     return records
 
 
+def keep_memory() -> None:
+    """What is freed stays with the process. Else large arrays are asked of the system and given back at each update or not, by what was
+    freed before, and the same update takes half as long again in one run as in the next."""
+    with contextlib.suppress(OSError, AttributeError):  # of glibc
+        libc = ctypes.CDLL("libc.so.6")
+        for option in (-3, -1):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+            libc.mallopt(option, 32 << 20 if option == -3 else 1 << 30)
+
+
 def main(names: list[str]) -> None:
-    path = FOLDER / "equal.csv"
-    known: list[Record] = []
-    if names and path.exists():
-        with open(path, newline="") as file:
-            known = list(csv.DictReader(file))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", airoas.ParticleDeprivationWarning)  # what a filter loses is what is measured
-        rows = study(names or list(CASES))
-    order = list(CASES)
-    save(path, sorted([row for row in known if row["case"] not in names] + rows, key=lambda row: order.index(row["case"])))
+    """Each case is saved as soon as it is done."""
+    keep_memory()
+    path, order = FOLDER / "equal.csv", list(CASES)
+    for name in names or order:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", airoas.ParticleDeprivationWarning)  # what a filter loses is what is measured
+            rows = study([name])
+        known: list[Record] = []
+        if path.exists():
+            with open(path, newline="") as file:
+                known = [row for row in csv.DictReader(file) if row["case"] != name and list(row) == list(rows[0])]
+        save(path, sorted(known + rows, key=lambda row: order.index(row["case"])))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from statistics import median
 
-from tools.lost_study import FOLDER, LONGEST, SETTLED
+from tools.lost_study import FOLDER, INFORMED, LONGEST, SETTLED, STEPS, domains
 from tools.marks import ROOT, fill, table
 
 PAGE = ROOT / "docs" / "robot.md"
@@ -31,19 +31,25 @@ def troubles() -> str:
     for trouble, said in SAID.items():
         plain, helped = ([row for row in rows if row["trouble"] == trouble and row["recover"] == flag] for flag in ("False", "True"))
         noticed = [row for row in plain if row["noticed"]]
-        soon = sum(int(row["informative"]) <= 10 for row in noticed)
+        in_time = sum(int(row["noticed"]) <= LONGEST - SETTLED for row in noticed)
+        soon = str(sum(int(row["informative"]) <= INFORMED for row in noticed))
+        had_fewer = sum(not row["noticed"] and int(row["informative"]) < INFORMED for row in plain)
+        if had_fewer and trouble != "none":
+            soon += f" ({had_fewer} had fewer)"
         steps = f"{median(int(row['noticed']) for row in noticed):g}" if noticed else "-"
         recovered = [sum(0 < int(row["recovered"] or 0) <= 30 for row in some) for some in (plain, helped)]
         near = [
-            f"{sum(int(row['near']) for row in some) / (LONGEST - SETTLED) / len(some):.0%}".replace("%", " %") for some in (plain, helped)
+            f"{sum(int(row['near']) for row in some) / (LONGEST - SETTLED) / max(1, len(some)):.0%}".replace("%", " %")
+            for some in (plain, helped)
         ]
         back = ["-", "-"] if trouble == "none" else [str(count) for count in recovered]
-        lines.append([said, str(len(plain)), str(len(noticed)), str(soon), steps, " / ".join(back), " / ".join(near)])
+        runs = str(len(plain)) if len(plain) == len(helped) else f"{len(plain)} / {len(helped)}"
+        lines.append([said, runs, str(in_time), "-" if trouble == "none" else soon, steps, " / ".join(back), " / ".join(near)])
     header = [
         "what happens",
         "runs",
-        "noticed",
-        "within 10 informative steps",
+        f"noticed in {LONGEST - SETTLED} steps",
+        f"within {INFORMED} informative steps",
         "after steps (median)",
         "back within 30 steps",
         "steps near the truth",
@@ -66,10 +72,40 @@ def particles() -> str:
 def false_alarms() -> str:
     rows = load("false_alarms")
     steps, alarms = sum(int(row["steps"]) for row in rows), sum(int(row["alarms"]) for row in rows)
-    worst = max(rows, key=lambda row: int(row["alarms"]) / int(row["steps"]))
+    worst = max(rows, key=lambda row: int(row["alarms"]))
+    fewest = min(rows, key=lambda row: int(row["steps"]))
+    deprived = {row["domain"]: f"{row['deprived']} of {row['episodes']}" for row in rows if int(row["deprived"])}
+    ended = "; ".join(f"{name} {count}" for name, count in deprived.items())
     return (
-        f"With the right model, a random planner and the defaults: {alarms} alarms in {steps:,} steps of {len(rows)} domains, "
-        f"at most {worst['alarms']} in one of them ({worst['domain']}, {int(worst['steps']):,} steps)."
+        f"With the right model, a random planner and the defaults: {alarms} alarms in {steps:,} steps of {len(rows)} domains, one in "
+        f"{steps // max(1, alarms):,}; at most {worst['alarms']} in one of them ({worst['domain']}, {int(worst['steps']):,} steps). "
+        f"A domain has up to {STEPS:,} steps, the fewest {int(fewest['steps']):,} ({fewest['domain']})."
+        + (f" Episodes that ended because no particle explained what was seen are not counted: {ended}." if deprived else "")
+        + missing(rows)
+    )
+
+
+def missing(rows: list[dict[str, str]]) -> str:
+    """The domains that the data do not have."""
+    names = [name for name in domains() if name not in {row["domain"] for row in rows}]
+    return f" Not measured yet: {', '.join(names)}." if names else ""
+
+
+WANTED = 0.2
+"""The most that the surprise should take, of an update."""
+
+
+def cost() -> str:
+    rows = [row for row in load("cost") if int(row["steps"])]
+    dear = sorted((row for row in rows if float(row["ratio"]) > WANTED), key=lambda row: -float(row["ratio"]))
+    cheap = [row for row in rows if row not in dear]
+    fraction = f"{median(float(row['ratio']) for row in cheap):.0%}".replace("%", " %")
+    named = "; ".join(
+        f"{row['domain']} ({row['filter']}) {float(row['surprise_us']):.0f} µs beside {float(row['update_us']):.0f}" for row in dear
+    )
+    return (
+        f"What it costs, in CPU time: at most a fifth of an update in {len(cheap)} of {len(rows)} domains, {fraction} in the "
+        "median of these." + (f" More in {named}." if dear else "") + missing(rows)
     )
 
 
@@ -84,4 +120,4 @@ def docked(data: Path = FOLDER / "docked.txt") -> str:
 
 
 if __name__ == "__main__":
-    fill(PAGE, {"troubles": troubles(), "false alarms": false_alarms(), "particles": particles(), "docked": docked()})
+    fill(PAGE, {"troubles": troubles(), "false alarms": false_alarms(), "cost": cost(), "particles": particles(), "docked": docked()})

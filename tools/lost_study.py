@@ -1,7 +1,7 @@
 """How soon a robot notices that it is lost, how often it does so without reason, and whether it finds itself again: the data of
 docs/robot.md.
 
-`python -m tools.lost_study` (about half an hour on one core) writes docs/robot/*.csv; with names of studies, these alone.
+`python -m tools.lost_study` (about half an hour on one idle core) writes docs/robot/*.csv; with names of studies, these alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,25 @@ import numpy as np
 
 import airoas
 from airoas import Agent, Particles
+from airoas.belief.filters.interface import as_particles, filter_name
+from airoas.belief.filters.update import make_filter
+from airoas.belief.surprise import rank
 from airoas.catalog import DOMAINS, FAMILIES
 from airoas.domains.strangers.building import BEAM_SD, FORWARD, LEFT, MAP, RIGHT, STRIDE, TURN, Building, State, beams
 from airoas.planners import Random
 from tools.marks import ROOT
 
 FOLDER = ROOT / "docs" / "robot"
-STEPS, RUNS, LONGEST = 3000, 30, 60
-"""Steps of a domain in the study of false alarms; runs of a trouble in the building, and how long one is."""
+STEPS, SECONDS, MOST = 3000, 30.0, 400
+"""Steps of a domain in the study of false alarms, or as many as this CPU time allows, in so many episodes at most."""
+RUNS, LONGEST, INFORMED = 30, 60, 10
+"""Runs of a trouble in the building; how long one is; and for how many informative steps it goes on without recovery, up to four times as
+long, if nothing was noticed: a robot that stays in a room that looks the same has nothing to notice."""
+TIMED, TIMED_SECONDS = 60, 2.0
+"""Updates of a domain that are timed, or as many as this CPU time allows."""
+FALSE_ALARM_SEEDS, TROUBLE_SEEDS, PARTICLE_SEEDS = 750_000, 740_000, 720_000
+"""Those of troubles and of false alarms were not used before: seeds from 700,000 and 710,000 on were looked at in an audit, and the rate of
+false alarms was chosen on 730,000 on."""
 EPISODES = 40
 """Of each number of particles."""
 SETTLED = 8
@@ -36,26 +48,71 @@ SLIP = 0.5
 Record = dict[str, Any]
 
 
+def domains() -> list[str]:
+    return [name for name in DOMAINS if name not in FAMILIES]
+
+
 def false_alarms() -> list[Record]:
     """Every domain with the right model and a random planner."""
     records = []
-    for name in DOMAINS:
-        if name in FAMILIES or name.startswith("bare-"):
-            continue
-        steps = alarms = seed = deprived = 0
-        while steps < STEPS:
+    for name in domains():
+        model = DOMAINS[name](0)
+        steps = alarms = episodes = deprived = 0
+        begun = time.process_time()
+        while steps < STEPS and episodes < MOST and time.process_time() - begun < SECONDS:
             try:
-                episode = airoas.simulate(DOMAINS[name](0), Random(), seed=700_000 + seed)
+                episode = airoas.simulate(model, Random(), seed=FALSE_ALARM_SEEDS + episodes)
+                alarms, steps = alarms + len(episode.lost_at), steps + episode.steps
             except airoas.ParticleDeprivationError:  # it says so itself
-                deprived, seed = deprived + 1, seed + 1
-                continue
-            alarms += len(episode.lost_at)
-            steps, seed = steps + episode.steps, seed + 1
-        records.append(
-            {"domain": name, "filter": episode.filter_name, "episodes": seed, "steps": steps, "alarms": alarms, "deprived": deprived}
-        )
+                deprived += 1
+            episodes += 1
+        filter = filter_name(make_filter("auto", model, 10_000))
+        records.append({"domain": name, "filter": filter, "episodes": episodes, "steps": steps, "alarms": alarms, "deprived": deprived})
         print(records[-1], flush=True)
     return records
+
+
+def cost() -> list[Record]:
+    """CPU time of the surprise beside that of the update, in every domain with its default filter and random actions."""
+    records = []
+    for name in domains():
+        model = DOMAINS[name](0)
+        filter, seed = make_filter("auto", model, 10_000), 0
+        times: list[tuple[float, float]] = []
+        begun = time.process_time()
+        while len(times) < TIMED and seed < TIMED and time.process_time() - begun < TIMED_SECONDS:
+            lap = _timed(model, filter, FALSE_ALARM_SEEDS + seed)
+            if seed < 3:  # the first episodes compile, and warm up
+                begun = time.process_time()
+            times, seed = [*times, *lap] if seed >= 3 else [], seed + 1
+        update, surprise = (1e6 * np.array(times).T.mean(1)).tolist() if times else (math.nan, math.nan)
+        record = {"domain": name, "filter": filter_name(filter), "steps": len(times), "update_us": round(update, 1)}
+        records.append(record | {"surprise_us": round(surprise, 1), "ratio": round(surprise / update, 4)})
+        print(records[-1], flush=True)
+    return records
+
+
+def _timed(model: Any, filter: Any, seed: int) -> list[tuple[float, float]]:
+    """CPU seconds of update and surprise at each step of an episode of at most 20."""
+    world, rng, planner, times = airoas.stream(seed, "world"), airoas.stream(seed, "filter"), Random(), []
+    s, belief = model.initial(world), filter.start(model, rng)
+    for _ in range(20):
+        action = planner.plan(model, as_particles(belief, 100, rng), world).action
+        s = model.step(s, action, world)[0]
+        if model.is_terminal(s):
+            break
+        observation = model.observe(s, action, world)
+        clock = [time.process_time()]
+        try:
+            after = filter.update(model, belief, action, observation, rng).belief
+        except airoas.ParticleDeprivationError:
+            break
+        clock.append(time.process_time())
+        rank(model, belief, action, observation, rng)
+        clock.append(time.process_time())
+        times.append((clock[1] - clock[0], clock[2] - clock[1]))
+        belief = after
+    return times
 
 
 CELLS = list(reversed(MAP.split()))
@@ -122,7 +179,7 @@ def around(s: State, n: int, numbers: np.random.Generator) -> Particles:
 
 
 def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Record:
-    """A robot on tour, with its agent. After some steps one of the troubles begins."""
+    """A robot on tour, with its agent. After some steps one of the troubles begins. Informative steps are counted without recovery."""
     model, rng, numbers = Building(), airoas.stream(seed, "world"), np.random.default_rng(seed)
     s, tour = anywhere(model, rng), None
     tour = Tour(model, numbers)
@@ -130,8 +187,11 @@ def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Rec
     noticed = recovered = None
     informative = n_near = 0
     off = False
-    for t in range(LONGEST):
+    for t in range(4 * LONGEST):
         since = t - SETTLED
+        over = t >= LONGEST
+        if over and (trouble == "none" or options.get("recover") or noticed is not None or informative >= INFORMED):
+            break
         if since == 0 and trouble == "kidnapped":
             s = anywhere(model, rng)
             tour.restart()
@@ -139,7 +199,7 @@ def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Rec
             agent.updated = airoas.Updated(around(elsewhere(s, numbers), particles, numbers))
         action = tour.action(s)
         s = moved(model, s, action, rng, SLIP if trouble == "slip" and since >= 0 else 1.0)
-        if since >= 0 and noticed is None:
+        if since >= 0 and noticed is None and not options.get("recover"):
             informative += divergence(model, agent, action, s, rng) > INFORMATIVE
         agent.observe(model.observe(s, action, rng), action=action)
         if since >= 0:
@@ -147,6 +207,8 @@ def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Rec
             if noticed is None and (agent.lost or agent.recovery):
                 noticed = since + 1
             off = off or near < 0.2
+            if over:
+                continue
             if off and recovered is None and near >= 0.8:
                 recovered = since + 1
             n_near += near >= 0.8
@@ -181,7 +243,7 @@ def weight_near(belief: Particles, s: State) -> float:
 
 def troubles() -> list[Record]:
     """A robot in the building to which something happens, with and without recovery."""
-    return [run(trouble, 710_000 + i, recover=recover) for recover in (False, True) for trouble in TROUBLES for i in range(RUNS)]
+    return [run(trouble, TROUBLE_SEEDS + i, recover=recover) for recover in (False, True) for trouble in TROUBLES for i in range(RUNS)]
 
 
 def particles() -> list[Record]:
@@ -189,14 +251,16 @@ def particles() -> list[Record]:
     records = []
     for n in (500, 2000, 10_000):
         for i in range(EPISODES):
-            episode = airoas.simulate(Building(), Random(), seed=720_000 + i, particles=n)
+            episode = airoas.simulate(Building(), Random(), seed=PARTICLE_SEEDS + i, particles=n)
             *_, last = episode.beliefs()
             lost = weight_near(last, State(*episode.states[episode.steps - episode.terminated])) < 0.01
-            records.append({"particles": n, "seed": 720_000 + i, "steps": episode.steps, "lost": lost, "noticed": bool(episode.lost_at)})
+            records.append(
+                {"particles": n, "seed": PARTICLE_SEEDS + i, "steps": episode.steps, "lost": lost, "noticed": bool(episode.lost_at)}
+            )
     return records
 
 
-STUDIES = {"false_alarms": false_alarms, "troubles": troubles, "particles": particles}
+STUDIES = {"false_alarms": false_alarms, "cost": cost, "troubles": troubles, "particles": particles}
 
 
 def main(names: list[str]) -> None:
