@@ -34,13 +34,13 @@ PLAN = {"iterations": 1, "particles": 60, "policy": "none", "delta": 0.8}
 PLANNERS = {
     "mixture": AIROAS(packing="mixture", **PLAN),
     "first": AIROAS(packing="first", **PLAN),
-    "apart": AIROAS(**(PLAN | {"delta": -1.0})),
+    "unpacked": AIROAS(**(PLAN | {"delta": -1.0})),
     "mixture, none annealed": AIROAS(packing="mixture", anneal="none", **PLAN),
 }
 
 
 def alike() -> Any:
-    """A table of 40 states whose observations come in ten kinds nearly alike, for listed states share a branch within 0.1 only."""
+    """A table of 40 states whose observations come in ten kinds nearly alike, for enumerated states share a branch within 0.1 only."""
     coarse, draw = random_table(3, 40, 3, 6), np.random.default_rng(4)
     sees = np.repeat(coarse.sees, 10, axis=2) * draw.uniform(0.95, 1.05, (40, 3, 60))
     return table(coarse.moves, sees / sees.sum(axis=2, keepdims=True), coarse.pays, discount=coarse.discount)
@@ -50,7 +50,7 @@ TABLE = alike()
 MODELS = {
     "light-dark-0.5": (find_domain("light-dark-0.5")(0), False),
     "drawn": (TABLE, False),
-    "listed": (TABLE, True),
+    "enumerated": (TABLE, True),
 }
 
 
@@ -77,17 +77,17 @@ def average_children(tree, search, ba, out):
 class Expansion:
     """The root of a search after one expansion of it, all actions branched."""
 
-    def __init__(self, planner: AIROAS, model: Any, belief: Particles, seed: int, listed: bool) -> None:
+    def __init__(self, planner: AIROAS, model: Any, belief: Particles, seed: int, enumerated: bool) -> None:
         session = bounded.session_of(planner, model)
         tree, _, search = held = session._take()
         session._set_limits(tree, math.inf)
         search.allowed[:] = True
         search.search.seed = seed
         states, weights = np.array(belief.states), belief.weights
-        tree.root_enumerated = listed and session._enumerate_root(tree, search, states, weights)
-        if not listed:
+        tree.root_enumerated = enumerated and session._enumerate_root(tree, search, states, weights)
+        if not enumerated:
             draw_root(tree, states, weights, np.empty(planner.particles, np.int64), stream(seed))
-        assert tree.root_enumerated == listed
+        assert tree.root_enumerated == enumerated
         assert branch_root(tree, search.search) == OK
         actions = slice(tree.first_action[0], tree.first_action[0] + tree.n_actions[0])
         self.lower = np.array([tree.lower[0], *tree.action_lower[actions]])
@@ -106,23 +106,23 @@ class Expansion:
 
 def expansions(name: str, seeds: int, *planners: str) -> Any:
     """Of each seed those of the planners, on the same draws, from a belief in order: what comes first is no matter of chance there."""
-    model, listed = MODELS[name]
+    model, enumerated = MODELS[name]
     states = np.array(Particles.sample(model, 500, stream(0)).states)
-    belief = Particles(np.unique(states, axis=0) if listed else states[np.argsort(states[:, 0], kind="stable")])
+    belief = Particles(np.unique(states, axis=0) if enumerated else states[np.argsort(states[:, 0], kind="stable")])
     for seed in range(seeds):
-        yield [Expansion(PLANNERS[planner], model, belief, seed, listed) for planner in planners]
+        yield [Expansion(PLANNERS[planner], model, belief, seed, enumerated) for planner in planners]
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_no_lower_bound_is_higher_for_packing(name: str) -> None:
     """Exact but for rounding. With the posterior of the first observation it does not hold: that is how one knows that it could fail."""
     shared, rises = 0, []
-    for mixture, loose, first, apart in expansions(name, 200, "mixture", "mixture, none annealed", "first", "apart"):
-        assert (mixture.lower <= apart.lower + 1e-12).all()
-        assert (loose.lower <= apart.lower + 1e-12).all()
-        assert loose.children <= mixture.children <= apart.children
+    for mixture, loose, first, unpacked in expansions(name, 200, "mixture", "mixture, none annealed", "first", "unpacked"):
+        assert (mixture.lower <= unpacked.lower + 1e-12).all()
+        assert (loose.lower <= unpacked.lower + 1e-12).all()
+        assert loose.children <= mixture.children <= unpacked.children
         shared += mixture.shared
-        rises.append((first.lower - apart.lower).max())
+        rises.append((first.lower - unpacked.lower).max())
     print(f"{name}: {shared} shared branches, the first's posterior claims up to {max(rises):.3g} more")
     assert shared > 100
     assert max(rises) > 1e-6
@@ -131,9 +131,9 @@ def test_no_lower_bound_is_higher_for_packing(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_packing_leaves_the_average_of_the_children(name: str) -> None:
     """Exact but for rounding, for each of 1,000 seeds."""
-    for mixture, apart in expansions(name, 1000, "mixture", "apart"):
-        for packed, unpacked in zip(mixture.after, apart.after, strict=True):
-            assert packed == pytest.approx(unpacked, rel=0.0, abs=1e-12)
+    for mixture, unpacked in expansions(name, 1000, "mixture", "unpacked"):
+        for packed, plain in zip(mixture.after, unpacked.after, strict=True):
+            assert packed == pytest.approx(plain, rel=0.0, abs=1e-12)
 
 
 def z_scores(name: str, planner: str) -> np.ndarray:

@@ -48,9 +48,9 @@ def mix(tree: Tree, c: int, own: Any, weights: Any, mass: float, more: int) -> b
         for i in range(n):
             mixture[i] = own[i]
     mixture, total = mixture_of(tree, c, n), tree.probability[c] + mass
-    share = mass / total if total > 0.0 else 0.0
+    fraction = mass / total if total > 0.0 else 0.0
     for i in range(n):
-        mixture[i] += share * (weights[i] - mixture[i])
+        mixture[i] += fraction * (weights[i] - mixture[i])
     return True
 
 
