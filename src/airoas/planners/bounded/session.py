@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 import weakref
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.find import _pair
 from airoas.compiler.clock import read_clock
-from airoas.compiler.interrupt import listen, stop_if_interrupted
+from airoas.compiler.interrupt import stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode, interpreted
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.batch import batch
@@ -26,7 +26,7 @@ from airoas.modelling.gate import check_discount
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rewards import MOST_REWARD, refuse_reward
-from airoas.planners.base import MEMORY, Decision, Stats, check_options, decide_terminal, live_particles
+from airoas.planners.base import MEMORY, Decision, PreparedPlanner, Start, Stats, check_options
 from airoas.planners.bounded import recheck
 from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
@@ -49,7 +49,7 @@ class UnsoundBoundsWarning(RuntimeWarning):
 
 
 @dataclass(frozen=True)
-class BoundedPlanner(ABC):
+class BoundedPlanner(PreparedPlanner):
     """Options of every bounded-tree planner."""
 
     seconds: float | None = None
@@ -90,11 +90,14 @@ class BoundedPlanner(ABC):
         """Compile and find bounds now, so that no decision has to. Idempotent."""
         session_of(self, _checked(model)).is_new = False
 
-    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
-        """The action for a belief: the one of the largest lower bound when time is up."""
-        begun = read_clock()
-        session = session_of(self, _checked(model))
-        return session.decide(belief, rng, session.preparation_since(begun))
+    def find(self, model: KernelModel) -> tuple[Session, bool]:
+        session = session_of(self, model)
+        is_new, session.is_new = session.is_new, False
+        return session, is_new
+
+    def decide(self, model: KernelModel, prepared: Session, start: Start, rng: Rng) -> Decision:
+        """The action of the largest lower bound when time is up, with the tree."""
+        return prepared.decide(start, rng)
 
     @abstractmethod
     def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
@@ -105,7 +108,7 @@ class BoundedPlanner(ABC):
         actions grows."""
         return None
 
-    def limit_particles(self, search: Any, most: int | None) -> None:  # noqa: B027 - most planners have nothing to limit
+    def limit_particles(self, search: Any, most: int | None) -> None:
         """Have no node more particles than a root that time has limited; None where it has not."""
 
     @abstractmethod
@@ -158,11 +161,6 @@ class Session:
             recheck.prepare(tree, search.search)
         self._waiting.append(held)
 
-    def preparation_since(self, begun: float) -> float:
-        """Seconds that this session took to be made, for whoever asks first."""
-        new, self.is_new = self.is_new, False
-        return read_clock() - begun if new else 0.0
-
     def _take(self) -> tuple[Tree, Block, Any]:
         try:
             return self._waiting.pop()
@@ -181,23 +179,18 @@ class Session:
         except IndexError:
             return self.planner.advisor(self.model, self.bounds)
 
-    def decide(self, belief: Particles, rng: Rng, preparation: float = 0.0) -> Decision:
+    def decide(self, start: Start, rng: Rng) -> Decision:
         """The action for a belief."""
-        listen()
-        begun = read_clock()
-        planner, model = self.planner, self.model
+        planner, model, begun = self.planner, self.model, start.begun
+        states, weights, allowed = start.states, start.weights, start.allowed
         tree, block, search = held = self._take()
-        states, weights, allowed = live_particles(model, belief, rng)
-        if not weights.any():
-            self._waiting.append(held)
-            return decide_terminal(self.model, allowed, rng, begun, preparation)
         search.allowed[:] = allowed if model.n_actions else True
         search.seed = rng.bits(62)
         deadline = self._deadline(begun)
         advisor = self._take_advisor()
         until = deadline if advisor is None else begun + _SEARCHED * (deadline - begun)
         self._set_limits(tree, begun + (1.0 - recheck.PART) * (until - begun) if max_root_actions(model) else until)
-        wanted = planner.particles_at_root(model, belief)
+        wanted = planner.particles_at_root(model, start.belief)
         _check_memory(planner.memory, wanted, len(search.allowed), tree)
         n_particles = self._affordable(tree, search, states, weights, wanted, deadline)
         tree.root_enumerated = search.enumerates and self._enumerate_root(tree, search, states, weights)
@@ -240,7 +233,7 @@ class Session:
             nodes=tree.n_nodes,
             depth=tree.deepest,
             bytes=int(block.used[0]),
-            preparation=preparation,
+            preparation=start.preparation,
             notes=notes,
         )
         return Decision(action, value if value > -np.inf else lower, lower, upper, stats, view)
