@@ -222,7 +222,7 @@ def test_a_move_that_the_model_cannot_make_is_refused(model, move, message):
         ({"schedule": (0.5, 1.5)}, "does not rise"),
         ({"schedule": (0.5, math.nan)}, "does not rise"),
         ({"schedule": (-0.5, 1.0)}, "does not rise"),
-        ({"schedule": ("a",)}, "does not rise"),
+        ({"schedule": ("a",)}, "are no numbers"),
         ({"schedule": ((0.1, 0.2), (0.3, 1.0))}, "does not rise"),
         ({"moves": -1}, "moves is -1"),
         ({"until": 1.5}, "until"),

@@ -211,12 +211,15 @@ class AIROAS(BoundedPlanner):
             return self.particles
         return min(self.particles, max(_FEWEST, _STEPS // model.n_actions) if model.n_actions else _IN_BOXES)
 
+    def mixes(self) -> bool:
+        return self.packing == "mixture" and self.anneal != "literal"
+
     def make_search(self, model: Any, bounds: Bounds) -> AnnealedSearch:
         # bounds without values of actions are simulated in every particle, for which a few states are too few
         enumerates = self.enumerates and self.anneal != "literal" and bounds.by_action and can_enumerate(model)
         n = self._n_particles(model, bounds)
         is_literal = self.anneal == "literal"
-        mixes = self.packing == "mixture" and not is_literal
+        mixes = self.mixes()
         target = self.target_inefficiency if mixes and self.anneal == "corrected" else math.inf
         search = make_search(model, bounds, n, self.observations or n, self.delta, enumerates, mixes=mixes, target=target)
         printed = literal.make_printed(model, self.particles, self.target_inefficiency, self.literal_weights) if is_literal else None

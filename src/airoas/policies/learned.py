@@ -209,9 +209,13 @@ def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
     what was known where a busy machine made no more of them."""
     name = type(model).__name__
     _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
-    features, actions = n_features(make_policy(model)), len(action_rows(model))
-    start = known.start if known else find_last(model, _what(), features, actions)
-    new = interruptible(lambda: learn(model, seconds, log_progress(name), start))
+
+    def work() -> tuple[Learned, int]:
+        features = n_features(make_policy(model))  # which finds values first, and may take its time
+        start = known.start if known else find_last(model, _what(), features, len(action_rows(model)))
+        return learn(model, seconds, log_progress(name), start), features
+
+    new, features = interruptible(work)
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):

@@ -103,6 +103,10 @@ class BoundedPlanner(PreparedPlanner):
     def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
         """How many particles the root has."""
 
+    def mixes(self) -> bool:
+        """Whether nodes that observations share have the mixture of their posteriors."""
+        return False
+
     def follows_time(self) -> tuple[int, int] | None:
         """Where the number of particles follows the time for a decision: the fewest, and by which power of them the time for the root's
         actions grows."""
@@ -167,7 +171,7 @@ class Session:
         except IndexError:
             planner, layouts = self.planner, self.model.shapes
             widths = layouts.observation.size, layouts.action.size if layouts.action else 1, layouts.state.size
-            tree, block = make_tree(*widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth)
+            tree, block = make_tree(*widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth, planner.mixes())
             return tree, block, planner.make_search(self.model, self.bounds)
 
     def _take_advisor(self) -> Advisor | None:

@@ -160,10 +160,10 @@ def row_bytes(nodes: int, actions: int, rows: int, observation: int, action: int
     return 8 * (nodes * (_NODE_NUMBERS + observation) + actions * (_ACTION_NUMBERS + action) + rows * (state + 1) + mixed)
 
 
-def make_tree(observation: int, action: int, state: int, actions: int, memory: int, depth: int) -> tuple[Tree, Block]:
+def make_tree(observation: int, action: int, state: int, actions: int, memory: int, depth: int, mixes: bool = False) -> tuple[Tree, Block]:
     """An empty tree for observations, actions and states of these widths, and the block that its columns stand in.
 
-    Each kind of row could fill the memory alone; the search counts what all of them take.
+    Each kind of row could fill the memory alone; the search counts what all of them take. mixes: whether there will be mixtures.
     """
     widths = observation, action, state
     nodes, branches, rows = (memory // row_bytes(*kind, *widths) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
@@ -176,7 +176,7 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
         ("actions", "float64", (branches, action)),
         ("states", "float64", (rows, state)),
         ("weights", "float64", (rows,)),
-        ("mixtures", "float64", (memory // 8,)),
+        ("mixtures", "float64", (memory // 8 if mixes else 1,)),
         ("undo_column", "int64", (log,)),
         ("undo_row", "int64", (log,)),
         ("undo_value", "float64", (log,)),
