@@ -17,6 +17,8 @@ from airoas.errors import AiroasError, OptionError
 
 COMMANDS = (listing, run, check, bench, table, plot, report, replay, tune, pack)
 """Each module has `add(commands)`, which declares its arguments and what obeys them."""
+STOPPED = 130
+"""What a program that Ctrl-C has ended returns."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,10 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("airoas: stopped", file=sys.stderr)
-        return 130
+        return STOPPED
     except BrokenPipeError:  # `airoas list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def program() -> None:
+    """`main` as a program of its own. After Ctrl-C it is gone at once: to take down an interpreter full of compiled code takes a moment."""
+    code = main()
+    if code == STOPPED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 class _Printing(logging.Handler):

@@ -1,8 +1,6 @@
 """`python -m airoas.cli`."""
 
-import sys
-
-from airoas.cli import main
+from airoas.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()
