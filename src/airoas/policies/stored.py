@@ -42,7 +42,7 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
     wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
-    return arrays
+    return {name: arrays[name] for name in layout}  # whatever else is there was not looked at
 
 
 def _is_such(array: np.ndarray | None, kind: str, axes: int | None) -> bool:
