@@ -19,6 +19,7 @@ from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import Simulator
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.macros import LONGEST
 from airoas.rng import hash_key, new_stream
 
@@ -162,7 +163,7 @@ class Runs(Record):
     n_particles: int
 
 
-def make_runs(model: Any, policy: Policy, runs: int, particles: int) -> Runs:
+def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> Runs:
     """Room for this many runs of so many particles."""
     n, m, width = runs * particles, runs * policy.scored, model.shapes.state.size
     actions = len(policy.actions)

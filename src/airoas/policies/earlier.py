@@ -14,15 +14,16 @@ import numpy as np
 
 from airoas.bounds.learned.forest import Forest
 from airoas.bounds.store import keep, stored
+from airoas.modelling.kernel_model import KernelModel
 
 
-def keep_last(model: Any, what: str, features: int, forest: Forest) -> None:
+def keep_last(model: KernelModel, what: str, features: int, forest: Forest) -> None:
     """Keep what was learned of a model for whatever becomes of it."""
     arrays = {name: getattr(forest, name) for name in Forest.__annotations__}
     keep(model, what, {"fingerprint": np.array(model.fingerprint), **arrays}, _class_fingerprint(model, features, forest.values.shape[1]))
 
 
-def find_last(model: Any, what: str, features: int, actions: int) -> Forest | None:
+def find_last(model: KernelModel, what: str, features: int, actions: int) -> Forest | None:
     """What was learned of the model before it was edited; None where nothing is kept that fits."""
     arrays = stored(model, what, _class_fingerprint(model, features, actions))
     if arrays is None or str(arrays.pop("fingerprint", "")) in ("", model.fingerprint) or arrays.keys() != Forest.__annotations__.keys():
@@ -48,8 +49,8 @@ def is_whole(forest: Forest, features: int, actions: int) -> bool:
     )
 
 
-def _class_fingerprint(model: Any, features: int, actions: int) -> str:
-    kind = type(model)
+def _class_fingerprint(model: KernelModel, features: int, actions: int) -> str:
+    kind: Any = type(model)
     defaults = {name: _spelled(value) for name, value in kind._field_defaults.items()}
     given = {name: _spelled(getattr(model, name)) for name in kind._fields}
     file = getattr(sys.modules.get(kind.__module__), "__file__", "")

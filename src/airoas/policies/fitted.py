@@ -16,6 +16,7 @@ import numpy as np
 
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
 from airoas.compiler.kernels import Record, kernel
+from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import (
     ALWAYS,
     Policy,
@@ -310,7 +311,7 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
     return forest
 
 
-def make_walkers(model: Any, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
+def make_walkers(model: KernelModel, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
     walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), particles)
     walking.fewest = trying.fewest = ALWAYS
     walking.effective = trying.effective = EFFECTIVE

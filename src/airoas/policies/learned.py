@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,12 +21,15 @@ from airoas.compiler.interrupt import interruptible
 from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.discretised import action_rows
+from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
+from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
+from airoas.policies.rollout import CUT
 from airoas.policies.stored import read_stored
-from airoas.policies.validation import promise, validate
+from airoas.policies.validation import contest, is_beyond, mean_and_error, promise, validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
@@ -39,7 +41,11 @@ ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
 """Beliefs that each round adds."""
 _PARTICLES, _WALKS = 300, 64
 _KEEP = 0.3  # of the beliefs on a walk
+_CLEAR = 5.0  # errors by which a policy is better in validation for no other to play
 _INITIAL = 20_000  # states that stand for the initial belief
+_PLAYED = 0.15  # of the time to learn, for episodes with a real filter
+_MEASURED = 0.1  # and for how long rollouts should be
+_WORLDS = 12  # of these episodes, at most
 _log = logging.getLogger("airoas")
 
 
@@ -60,6 +66,8 @@ class Learned:
     """Of each in validation, with its standard error."""
     bias: float = 0.0
     """By how much the policy promises more than it earned there."""
+    cut: int = CUT
+    """Steps of a rollout after which it is believed for the rest."""
     seconds: float = math.inf
     """What it was allowed; infinite where it came from a file."""
     start: Forest | None = None
@@ -75,7 +83,7 @@ class Learned:
 _NOTHING = Learned(None, 0, "")
 
 
-def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
+def learn(model: KernelModel, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
     """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit."""
     policy = make_policy(model, start)
     if len(policy.actions) > MOST_ACTIONS:
@@ -86,7 +94,8 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
     _warm_up(model, policy, initial, weights)
     begun, pace = read_clock(), 0.0
-    while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < seconds):
+    limit = (1.0 - _PLAYED - _MEASURED) * seconds
+    while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < limit):
         started = read_clock()
         progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
@@ -101,13 +110,25 @@ def learn(model: Any, seconds: float, progress: Callable[[str], None] = lambda d
     returns, blind = validate(model, correction, initial, weights)
     if start is not None:
         returns["earlier"] = validate(model, start, initial, weights)[0]["learned"]
-    best = _best(returns)
-    known = Learned(start if best == "earlier" else correction, rounds, "", best, blind, returns, 0.0, seconds, start, _digest(start))
+    first = _best(returns)
+    second = max((name for name in returns if name != first), key=lambda name: returns[name][0])
+    known = Learned(correction, rounds, "", first, blind, returns, 0.0, CUT, seconds, start, _digest(start))
+    either = {name: replace(known, policy=name, correction=start if name == "earlier" else correction) for name in (first, second)}
+    progress("playing with the filter")
+    policies = {name: policy_of(model, one) for name, one in either.items()}
+    if returns[first][0] - returns[second][0] > _CLEAR * math.hypot(returns[first][1], returns[second][1]):
+        del policies[second]
+    played, visited = contest(model, policies, _WORLDS, _PLAYED * seconds)
+    gains = np.subtract(played[second], played[first]) if second in played else np.zeros(1)
+    best = second if is_beyond(*mean_and_error(gains), len(gains)) else first
+    known = replace(either[best], returns=returns | {f"{name} with the filter": mean_and_error(earned) for name, earned in played.items()})
     bias = promise(model, policy_of(model, known), initial, weights) - returns[best][0]
-    return replace(known, digest=_digest(known.correction), bias=bias)
+    known = replace(known, digest=_digest(known.correction), bias=bias)
+    progress("measuring how long rollouts should be")
+    return replace(known, cut=find_cut(model, policy_of(model, known), visited, _MEASURED * seconds))
 
 
-def _warm_up(model: Any, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
+def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
     """Compile ahead: the time for learning is for learning."""
     few = make_experience(policy, 4)
     collect(policy, *make_walkers(model, policy, 4, 4), few, initial, weights, 4, 1.0, 0)
@@ -149,17 +170,17 @@ def _what() -> str:
     return f"policy {digest_of_sources(Path(__file__).parent)}"
 
 
-def is_learnable(model: Any) -> bool:
+def is_learnable(model: KernelModel) -> bool:
     """Whether its actions are few enough."""
     return len(action_rows(model)) <= MOST_ACTIONS
 
 
-def find_learned(model: Any) -> Learned | None:
+def find_learned(model: KernelModel) -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
     return _known.get(model.fingerprint) or (_find_stored(model) if is_learnable(model) else _NOTHING)
 
 
-def _find_stored(model: Any) -> Learned | None:
+def _find_stored(model: KernelModel) -> Learned | None:
     """What is on disk now."""
     arrays = stored(model, _what())
     if arrays is not None:
@@ -167,7 +188,7 @@ def _find_stored(model: Any) -> Learned | None:
     return _known.get(model.fingerprint)
 
 
-def prepare(model: Any, seconds: float) -> Learned:
+def prepare(model: KernelModel, seconds: float) -> Learned:
     """What was learned of a model; learned now where nothing was, or not every round and in less time than this. What is done is logged."""
     known, name = find_learned(model), type(model).__name__
     if known is _NOTHING and model.fingerprint not in _told:
@@ -204,7 +225,7 @@ def log_progress(name: str) -> Callable[[str], None]:
     return say
 
 
-def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
+def _learn_more(model: KernelModel, known: Learned | None, seconds: float) -> Learned:
     """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
     what was known where a busy machine made no more of them."""
     name = type(model).__name__
@@ -223,7 +244,7 @@ def _learn_more(model: Any, known: Learned | None, seconds: float) -> Learned:
     return new
 
 
-def save(learned: Learned, model: Any, path: str | Path) -> None:
+def save(learned: Learned, model: KernelModel, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
     alone = replace(learned, start=None)
     arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(alone)}
@@ -232,7 +253,7 @@ def save(learned: Learned, model: Any, path: str | Path) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def load(model: Any, path: str | Path) -> Learned:
+def load(model: KernelModel, path: str | Path) -> Learned:
     """What `save` wrote, as what is known of the model in this process."""
     arrays = read_stored(path)
     written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
@@ -255,6 +276,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
+        "cut": np.array(learned.cut),
         "seconds": np.array(learned.seconds),
         "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
@@ -280,13 +302,14 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         blind=int(arrays["blind"]),
         returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
         bias=float(arrays["bias"]),
+        cut=int(arrays["cut"]),
         seconds=float(arrays.get("seconds", math.inf)),
         start=start,
         began=str(arrays["began"]),
     )
 
 
-def policy_of(model: Any, learned: Learned | None) -> Policy:
+def policy_of(model: KernelModel, learned: Learned | None) -> Policy:
     """The policy that earned most: QMDP where nothing was learned."""
     if learned is None:
         return make_policy(model)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from airoas.bounds import find_bounds
@@ -11,6 +9,7 @@ from airoas.bounds.learned.forest import Forest, zero
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
 from airoas.modelling.discretised import action_rows, discretised
+from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import GREEDY, Policy
 from airoas.rng import stream
 
@@ -23,7 +22,7 @@ _MOST_BITS = 53
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
-def make_policy(model: Any, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0) -> Policy:
+def make_policy(model: KernelModel, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0) -> Policy:
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values."""
     bounds = find_bounds(model, (0.0, "auto"))
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly

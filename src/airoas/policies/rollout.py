@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from airoas.belief.tempering.clusters import find_clusters, make_clusters, most_clusters
 from airoas.compiler.clock import now
+from airoas.compiler.kernels import kernel
 from airoas.modelling.actions import ActionSpace
+from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import (
     FOLLOW,
     FORCED,
@@ -40,7 +42,13 @@ ENOUGH, LEAST_COMPARED = 8, 4
 SURE = 2.0
 """Errors of a paired difference beyond which one candidate is better than another."""
 CUT = 20
-"""Steps of a run after which what was learned is believed for the rest."""
+"""Steps of a run after which what was learned is believed for the rest, at most; see `airoas.policies.cut`."""
+MOST_TRIED = 8
+"""Actions that are tried one by one; of more, those that the policy thinks best."""
+HYPOTHESES = 6
+"""Clusters that the truth is taken to be in, the heaviest, where knowing it is worth something."""
+LEAST_GAIN = 0.02
+"""Of the policy's value: what knowing the state is worth at least, where hypotheses are tried."""
 SCORED, _STEPS_IN_RUN = 8, 80
 """Particles that q is averaged over in a run, where each of them is simulated, and how many steps that may take."""
 SHORTEST = 10
@@ -83,7 +91,7 @@ class Candidate:
 class Rollouts:
     """A policy, and room for its runs."""
 
-    def __init__(self, model: Any, policy: Policy, particles: int = PARTICLES) -> None:
+    def __init__(self, model: KernelModel, policy: Policy, particles: int = PARTICLES, cut: int = CUT) -> None:
         self.policy = policy
         few = 3 * SCORED if policy.by_action else max(1, min(SCORED, _STEPS_IN_RUN // len(policy.actions)))
         self._many, self._few = max(policy.scored, LOOKED_AT), min(policy.scored, particles, few)
@@ -95,7 +103,7 @@ class Rollouts:
         self._runs: Runs = make_runs(model, policy, max(_BATCH, len(policy.actions)), particles)
         self.horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
         if policy.corrected and policy.way == GREEDY:
-            self._runs.cut = CUT
+            self._runs.cut = cut
         rows, ones = np.zeros((1, model.shapes.state.size)), np.ones(1)
         choose_one.prepare(policy, self._one, rows, ones, np.zeros(1, np.int64), 0)
         roll_out.prepare(policy, self._runs, rows, ones, np.zeros(1, np.int64), 1, 0)
@@ -108,6 +116,11 @@ class Rollouts:
         one.believed[0] = -1
         action = int(choose_one(self.policy, one, states, weights, np.zeros(len(weights), np.int64), seed))
         return action, float(one.q[0, action]) - self.policy.bias, float(one.features[0, -1])
+
+    def legal(self) -> np.ndarray:
+        """[A] which actions the particles allow that were looked at. After `act`."""
+        allowed: np.ndarray = self._one.legal[0].copy()
+        return allowed
 
     def promising(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, most: int, seed: int) -> list[int]:
         """So many allowed actions at most: those that are best at some price of information, then those of which the policy thinks
@@ -143,6 +156,25 @@ class Rollouts:
         one, self.policy.scored = self._one, self._many
         one.believed[0] = cluster
         return int(choose_one(self.policy, one, states, weights, labels, seed))
+
+    def hypotheses(self, states: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Candidate]:
+        """To believe in each of the heaviest clusters of a belief, if it has several. labels [N]: filled with the cluster of each
+        particle."""
+        axes = self.policy.components
+        _label(make_clusters(most_clusters(len(weights))), states, weights, axes, len(axes), np.zeros(len(weights), np.int64), labels)
+        masses, none = np.bincount(labels, weights), np.zeros((0, self.policy.actions.shape[1]))
+        heaviest = np.argsort(-masses, kind="stable")[:HYPOTHESES] if len(masses) > 1 else ()
+        return [Candidate(none, int(cluster)) for cluster in heaviest]
+
+    def returns(self, candidates: list[Candidate], belief: Belief, worlds: int, cut: int, seed: int) -> np.ndarray:
+        """[candidates, worlds] what each earns in the same worlds where runs are cut after so many steps."""
+        before, self._runs.cut, self.policy.scored = self._runs.cut, cut, self._few
+        own = [replace(candidate, returns=[]) for candidate in candidates]
+        pairs = [(candidate, world) for world in range(worlds) for candidate in own]
+        for begin in range(0, len(pairs), _BATCH):
+            self._run(pairs[begin : begin + _BATCH], *belief, seed, math.inf)
+        self._runs.cut = before
+        return np.array([candidate.returns for candidate in own])
 
     def affordable(self, seconds: float) -> int:
         """How many candidates may be compared in that time, with enough runs for each; as many as there are where no time is set."""
@@ -198,11 +230,16 @@ class Rollouts:
         steps = int(roll_out(self.policy, runs, states, weights, labels, self.horizon, seed))
         self._pace = max(0.7 * self._pace, (now() - begun) / max(1, steps) / len(pairs))
         self._price = 0.5 * (self._price or (now() - begun) / len(pairs)) + 0.5 * (now() - begun) / len(pairs)
-        if steps < min(self.horizon, SHORTEST):
+        if steps < min(self.horizon, SHORTEST, runs.cut):
             return False
         for r, (candidate, _) in enumerate(pairs):
             candidate.returns.append(float(runs.returns[r]))
         return True
+
+
+Belief = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""States, weights and the clusters of the states."""
+_label = kernel(find_clusters)
 
 
 def _may_be_better(candidate: Candidate, best: Candidate) -> bool:

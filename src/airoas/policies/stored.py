@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from airoas.errors import OptionError
+from airoas.policies.rollout import CUT
 
 _LAYOUT = {
     "model": ("U", 0),
@@ -17,6 +18,7 @@ _LAYOUT = {
     "policy": ("U", 0),
     "blind": ("i", 0),
     "bias": ("f", 0),
+    "cut": ("i", 0),
     "began": ("U", 0),
     "validated": ("U", 1),
     "returns": ("f", None),  # none where nothing was validated
@@ -39,6 +41,7 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
     wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
     wrong = wrong or ("blind" if not 0 <= int(arrays["blind"]) < max(1, int(arrays["actions"])) else "")
     wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")
+    wrong = wrong or ("cut" if not 1 <= int(arrays["cut"]) <= CUT else "")
     wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)

@@ -155,20 +155,72 @@ def learn(forest: Forest, leaves: np.ndarray, targets: Matrix, counts: Reals) ->
                 forest.values[node, j] /= counts[node]
 
 
+class Descent(Record):
+    """A forest in the form in which many states are looked up at once: all of them go down a tree level by level, without a branch that
+    a processor could guess wrong. A leaf is its own child, and no state is beyond its cut."""
+
+    roots: np.ndarray
+    """[TREES]"""
+    levels: np.ndarray
+    """[TREES] below the root of each."""
+    first: np.ndarray
+    second: np.ndarray
+    """[nodes] components of a row; after the last of them there is a 0."""
+    cut: Reals
+    """[nodes] nan for a leaf."""
+    child: np.ndarray
+    values: Matrix
+
+
+def _descent(forest: Forest) -> Descent:
+    nodes, leaf = np.arange(len(forest.cut)), forest.child < 0
+    depth = np.zeros(len(nodes), np.int64)
+    reached, level = forest.roots, 0
+    while len(reached):
+        depth[reached], level = level, level + 1
+        below = forest.child[reached[~leaf[reached]]]
+        reached = np.concatenate((below, below + 1))
+    ends = [*forest.roots[1:], len(nodes)]
+    levels = [int(depth[root:end].max(initial=0)) for root, end in zip(forest.roots, ends, strict=True)]
+    return Descent(
+        roots=forest.roots.astype(np.int32),
+        levels=np.array(levels),
+        first=forest.first.astype(np.int32),
+        second=forest.second.astype(np.int32),
+        cut=np.where(leaf, np.nan, forest.cut),
+        child=np.where(leaf, nodes, forest.child).astype(np.int32),
+        values=forest.values,
+    )
+
+
 @kernel
-def _look_up(forest: Forest, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    width = forest.values.shape[1]
-    for i in range(len(states)):
-        if not alive[i]:
-            continue
-        for j in range(width):
-            out[i, at + j] = 0.0
-        for tree in range(len(forest.roots)):
-            node = leaf_of(forest, states, i, tree)
+def _look_up(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+    n, dim, width = len(states), states.shape[1], descent.values.shape[1]
+    rows, nodes = np.zeros((n, dim + 1)), np.zeros(n, np.int32)
+    count = 0
+    for i in range(n):
+        if alive[i]:
+            for k in range(dim):
+                rows[count, k] = states[i, k]
             for j in range(width):
-                out[i, at + j] += forest.values[node, j]
+                out[i, at + j] = 0.0
+            count += 1
+    for tree in range(len(descent.roots)):
+        for r in range(count):
+            nodes[r] = descent.roots[tree]
+        for _ in range(descent.levels[tree]):
+            for r in range(count):
+                node = nodes[r]
+                beyond = rows[r, descent.first[node]] - rows[r, descent.second[node]] >= descent.cut[node]
+                nodes[r] = descent.child[node] + (1 if beyond else 0)
+        r = 0
+        for i in range(n):
+            if alive[i]:
+                for j in range(width):
+                    out[i, at + j] += descent.values[nodes[r], j]
+                r += 1
 
 
 def lookup(forest: Forest) -> Bound:
     """An `evaluate` that looks states up in the forest."""
-    return bind(_look_up, forest)
+    return bind(_look_up, _descent(forest))

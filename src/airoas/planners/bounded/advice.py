@@ -9,23 +9,16 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.resampling import indices
-from airoas.belief.tempering.clusters import find_clusters, make_clusters, most_clusters
 from airoas.compiler.clock import now
-from airoas.compiler.kernels import kernel
 from airoas.modelling.macros import LONGEST, own_macros
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import Candidate, Rollouts
+from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts
 from airoas.rng import stream
 
-MOST_TRIED = 8
-"""Actions that are tried one by one; of more, those that the policy thinks best."""
 REFINED = 4
-"""Of them, where actions are no list: in place of each one the best around it."""
-HYPOTHESES = 6
-"""Clusters that the truth is taken to be in, the heaviest, where knowing it is worth something."""
+"""Of the actions that are tried, where actions are no list: in place of each one the best around it."""
 BETTER = 1.5
 """Errors by which a candidate must be better than the policy's action to be taken."""
-_LEAST_GAIN = 0.02  # of the policy's value: what knowing the state is worth at least, where hypotheses are tried
 KEPT = 2000
 """Particles of a belief that are looked at."""
 ROUNDS = 3
@@ -69,7 +62,7 @@ class Advisor:
     def __init__(self, model: Any, learned: Learned | None, macros: bool = True) -> None:
         self.learned = learned
         self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
-        self.rollouts = Rollouts(model, policy_of(model, learned))
+        self.rollouts = Rollouts(model, policy_of(model, learned), cut=learned.cut if learned else CUT)
         self.space = None if model.n_actions else model.space
         self.macros = own_macros(model) if macros else []
         self.repeats = macros and not self.macros and not (learned and _has_gained(learned))
@@ -97,11 +90,11 @@ class Advisor:
         rows = dict.fromkeys(tuple(row) for row in (action, searched, *tried))
         candidates = [Candidate(np.array([row])) for row in rows]
         labels = np.zeros(len(outlook.weights), np.int64)
-        if outlook.knowing > _LEAST_GAIN * max(1e-9, abs(outlook.promised)):
+        if outlook.knowing > LEAST_GAIN * max(1e-9, abs(outlook.promised)):
             macros = [macro for macro in self.macros if self.space is not None or outlook.allowed[int(macro[0, 0])]]
             macros += [*np.repeat(tried[:, None], LONGEST, axis=1)] if self.repeats else []
             candidates += [Candidate(macro) for macro in macros]
-            candidates += [Candidate(np.zeros((0, len(action))), cluster) for cluster in self._hypotheses(*belief, labels)]
+            candidates += rollouts.hypotheses(*belief, labels)
         candidates = candidates[: rollouts.affordable(deadline - now())]
         rounds = ROUNDS if deadline == math.inf else 8
         runs = rollouts.compare(candidates, *belief, labels, outlook.seed, deadline, rounds)
@@ -117,16 +110,6 @@ class Advisor:
         spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
         tried = np.array([candidate.actions[0] for candidate in candidates if candidate.returns and len(candidate.actions)])
         return Advice(action, best.mean if n else outlook.promised, spread, runs, improved, tried.reshape(-1, len(action)))
-
-    def _hypotheses(self, states: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[int]:
-        """The heaviest clusters of a belief, if it has several; labels [N]: filled with the cluster of each particle."""
-        axes = self.rollouts.policy.components
-        _label(make_clusters(most_clusters(len(weights))), states, weights, axes, len(axes), np.zeros(len(weights), np.int64), labels)
-        masses = np.bincount(labels, weights)
-        return [int(c) for c in np.argsort(-masses, kind="stable")[:HYPOTHESES]] if len(masses) > 1 else []
-
-
-_label = kernel(find_clusters)
 
 
 def _has_gained(learned: Learned) -> bool:
