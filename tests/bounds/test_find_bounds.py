@@ -15,7 +15,6 @@ from airoas.domains import LightDark, Tag, Tiger
 PICKED = {
     "tiger": ("pbvi", "fib"),
     "light-dark-1.0": ("plans", "qmdp"),
-    "light-dark-2d": ("plans", "qmdp"),
     "tag": ("pbvi", "fib"),
     "tag-modified": ("pbvi", "fib"),
     "laser-tag": ("blind", "qmdp"),

@@ -316,29 +316,7 @@ plan_above_bounds | Broken.plan_values | puts a plan above `action_bounds`
 +    def plan_values(self, s, out, at):
 +        out[at] = 0.0
 
-plan_begins_closed_loop | Broken.plan_action | of plan 0 at step 0 is -1, not legal
-+
-+    def n_plans(self):
-+        return 1
-+
-+    def plan_action(self, k, t):
-+        return -1
-+
-+    def plan_values(self, s, out, at):
-+        out[at] = -10.0
-
-plan_closed_loop_not_legal | Broken.plan_action | of plan 0 at step 1 is 2, not legal
-+
-+    def n_plans(self):
-+        return 1
-+
-+    def plan_action(self, k, t):
-+        return 2 if t == 1 else -1 if t > 1 else 0
-+
-+    def plan_values(self, s, out, at):
-+        out[at] = -10.0
-
-plan_not_legal | Broken.plan_action | of plan 0 at step 0 is 2, not legal
+plan_beyond_actions | Broken.plan_action | of plan 0 at step 0 is 2, which is no action
 +
 +    def n_plans(self):
 +        return 1
@@ -348,6 +326,32 @@ plan_not_legal | Broken.plan_action | of plan 0 at step 0 is 2, not legal
 +
 +    def plan_values(self, s, out, at):
 +        out[at] = -10.0
+
+plan_not_legal | Broken.plan_action | of plan 0 at step 1 is 1, not legal
++
++    def legal(self, s, a):
++        return a == 0
++
++    def n_plans(self):
++        return 1
++
++    def plan_action(self, k, t):
++        return 1 if t == 1 else 0
++
++    def plan_values(self, s, out, at):
++        out[at] = -10.0
+
+plan_without_action | Broken.plan_action | of plan 9 at step 5 is -1, which is no action
++
++    def n_plans(self):
++        return 10
++
++    def plan_action(self, k, t):
++        return -1 if k == 9 and t > 4 else 0
++
++    def plan_values(self, s, out, at):
++        for k in range(10):
++            out[at + k] = -10.0
 
 plans_incomplete | Broken | has no method `plan_values`, which `n_plans` needs beside it
 +

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from airoas.bounds import find_bounds
 from airoas.compiler.kernels import kernel, running
 from airoas.domains.light_dark_2d import STOP, Action, LightDark2D, LightDark2DContinuous, Reading, State, noise
 from airoas.errors import OptionError
+from airoas.planners import AIROAS
 from airoas.rng import stream
 
 BOTH = pytest.mark.parametrize("model", [LightDark2D(), LightDark2DContinuous()], ids=["nine", "continuous"])
@@ -137,6 +139,15 @@ def test_the_default_policy_comes_home(model):
             if model.is_terminal(s):
                 break
         assert reward == 10.0
+
+
+@BOTH
+def test_nothing_is_solved_beforehand(model):
+    """Bounds are estimates, so that AIROAS learns a policy."""
+    assert not any(model.has(hook) for hook in ("plan_values", "action_bounds", "value_bounds", "heuristic"))
+    bounds = find_bounds(model)
+    assert (bounds.lower, bounds.upper, bounds.sound) == ("grid plans", "grid qmdp", False)
+    assert AIROAS(iterations=1)._wants_policy(model, bounds)
 
 
 def test_the_literal_proposal_has_the_variance_of_the_paper():

@@ -23,7 +23,7 @@ def hints(run: Run, factorial: Run, referee: Run, *strangers: Run) -> str:
         else:
             chosen = {"anneal": "corrected", "filter": "annealed", "filter_particles": 1000}
             cell = next(cell for cell in factorial.spec.cells if cell.domain == hinted and cell.axes == chosen)
-            shown = f"{with_search(factorial, cell, returns(factorial.done(cell)))}; 0.05 s, not adjusted"
+            shown = f"{with_search(factorial, cell, returns(factorial.done(cell)))}; 0.05 s, not adjusted, with plans removed since"
         before, _ = _measured(referee, referee.cell(domain, "airoas"))
         now = [again for again in strangers if domain in again.spec.domains and again.earned(domain, "airoas").n]
         after = with_search(now[-1], now[-1].cell(domain, "airoas"), now[-1].earned(domain, "airoas")) if now else "not run yet"

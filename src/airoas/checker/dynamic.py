@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress
 from airoas.errors import ModelError
 from airoas.modelling.checked_call import CheckedCalls, guard, is_pair
 from airoas.modelling.decorator import live_initial
-from airoas.modelling.interface import CLOSED_LOOP, HOOKS
+from airoas.modelling.interface import HOOKS
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.successors import has_more
@@ -366,23 +367,28 @@ def _reward_problems(model: KernelModel, call: CheckedCalls, sites: list[tuple[A
 
 
 def _plan_problems(model: KernelModel, call: CheckedCalls, sites: list[tuple[Any, Any, Any]]) -> Iterator[Diagnostic | ModelError]:
-    """Follow some plans; a warning where they earn less than stated, which a reward too rare to be drawn may cause."""
+    """Plans that give no action somewhere; then some are followed, with a warning where they earn less than stated, which a reward too
+    rare to be drawn may cause."""
     rng = stream(0, "plans")
     count, gamma = call("n_plans"), model.discount
     steps = min(_STEPS, math.ceil(math.log(1e-3) / math.log(gamma)))
+    for k, t in itertools.product(range(count), range(steps)):
+        a = call("plan_action", k, t)
+        if not 0 <= a < model.n_actions:
+            remedy = f"give an action at every step, 0 to {model.n_actions - 1}; what depends on observations is no plan."
+            yield ModelError(f"of plan {k} at step {t} is {a}, which is no action", remedy, where=location(model, "plan_action"))
+            return
     for site, (s, _, _) in enumerate(sites):
         k = site * count // len(sites)
-        actions = [call("plan_action", k, t) for t in range(steps)]
-        blind = actions.index(CLOSED_LOOP, 1) if CLOSED_LOOP in actions[1:] else steps
         stated = _written(call, "plan_values", s, count)[0][k]
         earned, largest = np.zeros(_RETURNS), 0.0
         for run in range(_RETURNS):
             state = s
-            for t in range(blind):
+            for t in range(steps):
                 if call.plain.is_terminal(state):
                     break
-                a = actions[t]
-                if not (0 <= a < model.n_actions and call.plain.legal(state, a)):
+                a = call.plain.plan_action(k, t)
+                if not call.plain.legal(state, a):
                     remedy = "give the index of an action that is legal wherever the plan may lead."
                     yield ModelError(
                         f"of plan {k} at step {t} is {a}, not legal in {state!r}", remedy, where=location(model, "plan_action")
@@ -391,8 +397,6 @@ def _plan_problems(model: KernelModel, call: CheckedCalls, sites: list[tuple[Any
                 state, reward = call.plain.step(state, a, rng)
                 earned[run] += gamma**t * reward
                 largest = max(largest, abs(reward))
-        if blind < steps:
-            continue  # what it earns is seen by playing it
         rest = gamma**steps * largest / (1.0 - gamma)
         allowed = 6.0 * earned.std() / math.sqrt(_RETURNS) + 20.0 * np.ptp(earned) / _RETURNS + rest + 1e-9 * (1.0 + abs(stated))
         if stated - earned.mean() > allowed:

@@ -4,7 +4,9 @@ A reading in the light is 600 times sharper than the prior on both axes, so almo
 number of particles a plain filter loses the state there and an annealed one does not. In the same time, which
 buys a plain filter more particles, that lead is gone (docs/annealing.md).
 
-Two models share everything but their actions: `LightDark2D` has nine, `LightDark2DContinuous` a heading and a stride.
+Two models share everything but their actions: `LightDark2D` has nine, `LightDark2DContinuous` a heading and a stride. Neither has plans
+or bounds, so that these are found from the model, as estimates, and AIROAS learns a policy. What there is besides the rules: the density
+of a move, a default policy that knows the state, bins, and the paper's proposal.
 """
 
 from __future__ import annotations
@@ -27,15 +29,6 @@ HALF_WIDTH = 0.5
 """Half the width of the band of light."""
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOWEST_CUT, _HIGHEST_CUT = -10, 15
-_REACH = 2
-"""Open-loop plans go so many short moves at most along each axis."""
-_WIDTH = 2 * _REACH + 1
-_WALK = _WIDTH * _WIDTH
-"""The plan that never stops; after it the two closed-loop ones, going east and west."""
-SAME = 0.1
-"""Two readings that differ by less, on each axis, from what the move between them explains are said to agree."""
-_MISTAKES = 0.1
-"""What closed-loop plans lose at most by readings that agree by chance: an estimate on the safe side, tested by playing them."""
 
 
 class State(NamedTuple):
@@ -72,12 +65,7 @@ class LightDark2D(NamedTuple):
 
     def prepare(self) -> dict[str, Any]:
         _check(self)
-        rate = _rate(self.discount, self.move_noise)
-        return {
-            "rate": rate,
-            "exponential_moment": _exponential_moment(rate, self.move_noise),
-            "powers": self.discount ** np.arange(2 * _REACH + 1),
-        }
+        return {}
 
     def actions(self) -> tuple[str, ...]:
         ways = ("north", "east", "south", "west")
@@ -111,49 +99,6 @@ class LightDark2D(NamedTuple):
         far = s.x if along_x else s.y
         way = (3 if far > 0.0 else 1) if along_x else (2 if far > 0.0 else 0)
         return way if abs(far) > 0.5 * LONG + 0.5 * SHORT else way + 4
-
-    def n_plans(self) -> int:
-        return _WALK + 3
-
-    def plan_action(self, k: int, t: int) -> int:
-        """Up to two short moves east or west, up to two north or south, then stop; for ever to the light and on; and two closed-loop
-        plans: long moves east, or west, until a reading lies in the light and one a short move on agrees with it; then home, and stop."""
-        if k > _WALK and t > 0:
-            return -1  # closed-loop: it depends on the readings
-        if k >= _WALK:
-            return 1 if (k == _WALK + 1 or (k == _WALK and self.light > 0.0)) else 3
-        east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
-        if t < abs(east):
-            return 5 if east > 0 else 7
-        if t < abs(east) + abs(north):
-            return 4 if north > 0 else 6
-        return STOP
-
-    def plan_values(self: Any, s: State, out: Any, at: int) -> None:
-        """A lower bound: the probability to end in the goal is at least that of noise shorter than the way to its edge."""
-        for k in range(_WALK):
-            east, north = k // _WIDTH - _REACH, k % _WIDTH - _REACH
-            x, y = s.x + SHORT * east, s.y + SHORT * north
-            moves = abs(east) + abs(north)
-            probability = _probability_within(GOAL - math.sqrt(x * x + y * y), moves * self.move_noise * self.move_noise)
-            out[at + k] = self.powers[moves] * (20.0 * probability - 10.0)
-        out[at + _WALK] = 0.0
-        out[at + _WALK + 1] = _closed_loop_value(self, s, 1.0)
-        out[at + _WALK + 2] = _closed_loop_value(self, s, -1.0)
-
-    def action_bounds(self: Any, s: State, out: Any, at: int) -> None:
-        """Upper bounds of the values of the actions once the position is seen; see `_rate`."""
-        for a in range(STOP):
-            dx, dy = _displacement(a)
-            x, y = s.x + dx, s.y + dy
-            seen = self.exponential_moment * math.exp(-self.rate * (abs(x) + abs(y) - math.sqrt(2.0) * GOAL))
-            outside = math.sqrt(x * x + y * y) - GOAL
-            if outside > 0.0:  # then another move is due, unless noise alone leads into the goal
-                far = min(8.0, outside / self.move_noise)  # beyond it the probability is no more than at 8, which is next to none
-                into = math.exp(-0.5 * far * far) if far < 8.0 else 1.3e-14
-                seen = min(seen, into + (1.0 - into) * self.discount)
-            out[at + a] = 10.0 * self.discount * min(1.0, seen)
-        out[at + STOP] = 10.0 if s.x * s.x + s.y * s.y <= GOAL * GOAL else -10.0
 
     def cell(self, s: State) -> int:
         return _cell(s)
@@ -253,25 +198,6 @@ def _check(model: Any) -> None:
         raise OptionError(f"{name}(discount={model.discount})", "discount must be above 0 and at most 1.")
 
 
-def _rate(discount: float, noise: float) -> float:
-    """The largest c for which U(s) = 10 exp(-c (|x| + |y| - sqrt(2) GOAL)) bounds the value of seeing the position.
-
-    U is at least 10 in the goal, and a move brings |x| + |y| down by at most 1 and the noise: discount exp(c) E exp(c |noise|) <= 1
-    makes U(s) at least the discounted mean of U after any move.
-    """
-    low, high = 0.0, -math.log(discount)
-    for _ in range(60):
-        c = 0.5 * (low + high)
-        low, high = (c, high) if discount * math.exp(c) * _exponential_moment(c, noise) <= 1.0 else (low, c)
-    return low
-
-
-def _exponential_moment(c: float, noise: float) -> float:
-    """The exponential moment E exp(c (|u| + |v|)) for u and v normal with standard deviation `noise`."""
-    one = math.exp(0.5 * c * c * noise * noise) * (1.0 + math.erf(c * noise / math.sqrt(2.0)))
-    return one * one
-
-
 def _displacement(a: int) -> tuple[float, float]:
     """Where a discrete action goes without noise."""
     stride = LONG if a < 4 else SHORT
@@ -285,45 +211,6 @@ def _displacement(a: int) -> tuple[float, float]:
     if way == 2:
         return 0.0, -stride
     return -stride, 0.0
-
-
-def _probability_within(radius: float, variance: float) -> float:
-    """A lower bound of the probability that normal noise of this variance on each axis is no longer than `radius`."""
-    if radius < 0.0:
-        return 0.0
-    return 1.0 - math.exp(-0.5 * radius * radius / variance) if variance > 0.0 else 1.0
-
-
-def home(x: float) -> tuple[int, int]:
-    """How many long and how many short moves along its axis lead from x home; short ones are negative where they go back."""
-    long = math.floor(abs(x) + 0.5)
-    rest = abs(x) - LONG * long
-    short = math.floor(abs(rest) / SHORT + 0.5)
-    return long, short if rest > 0.0 else -short
-
-
-def _closed_loop_value(model: Any, s: State, way: float) -> float:
-    """A lower bound of the value of the closed-loop plan: walking east (way = 1) or west (-1) to the light, looking, and going home.
-
-    Where noise brings one elsewhere than meant, the way home takes it into account: what is left to go after it is no more than what
-    the way as meant would leave.
-    """
-    gap = way * (model.light - s.x)
-    moves = max(1, math.ceil(gap - HALF_WIDTH))
-    margin = HALF_WIDTH - abs(gap - moves)
-    if margin <= 0.0:
-        return -_MISTAKES
-    noise, blur = model.move_noise * model.move_noise, model.sharpness * model.sharpness
-    arrives = _probability_within(margin, moves * noise + blur) * _probability_within(SAME, noise + 2.0 * blur)
-    in_vain = 0.2 * (moves - 1)  # moves after a reading that lies in the light by chance: an estimate, as `_MISTAKES` is
-    x = s.x + way * moves
-    x += SHORT if x < model.light else -SHORT
-    (long_x, short_x), (long_y, short_y) = home(x), home(s.y)
-    left_x, left_y = abs(x) - LONG * long_x - SHORT * short_x, abs(s.y) - LONG * long_y - SHORT * short_y
-    moves += 1 + long_x + abs(short_x) + long_y + abs(short_y)
-    radius = GOAL - math.sqrt(left_x * left_x + left_y * left_y)
-    probability = arrives * _probability_within(radius, moves * noise + blur)
-    return math.pow(model.discount, moves + in_vain) * (10.0 * probability - 10.0 * (arrives - probability)) - _MISTAKES
 
 
 def _polar(a: Action) -> tuple[float, float]:

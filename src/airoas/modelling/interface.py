@@ -48,13 +48,8 @@ HOOKS = {
         Hook("heuristic", ("s",), "real", "an estimate of the value of being in s, which bounds nothing (default: none)"),
         Hook("value_bounds", ("s",), "real, real", "lower and upper bound of the value of being in s (default: none)"),
         Hook("action_bounds", ("s", "out", "at"), "nothing", "write an upper bound of the value of each action in s (default: none)"),
-        Hook("n_plans", (), "integer", "the number of plans, which do not know the state (default: none)"),
-        Hook(
-            "plan_action",
-            ("k", "t"),
-            "integer",
-            "the action of plan k at step t, from 0 on; -1 from where it depends on the observations (closed-loop)",
-        ),
+        Hook("n_plans", (), "integer", "the number of plans, which know neither state nor observations (default: none)"),
+        Hook("plan_action", ("k", "t"), "integer", "the action of plan k at step t, from 0 on"),
         Hook("plan_values", ("s", "out", "at"), "nothing", "write the value, or a lower bound of it, of following each plan from s"),
         Hook("cell", ("s",), "integer", "the bin of s for KLD-sampling (default: none)"),
         # annealing
@@ -101,5 +96,3 @@ HOOKS = {
 REQUIRED = ("initial", "step", "observe", "obs_logpdf")
 FINITE = ("n_states", "index", "state", "successor")
 PLANS = ("n_plans", "plan_action", "plan_values")
-CLOSED_LOOP = -1
-"""`plan_action` of a closed-loop plan from the step on where its action depends on what was observed."""
