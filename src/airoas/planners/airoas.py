@@ -21,6 +21,7 @@ from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
 from airoas.bounds.store import digest_of_sources, keep, stored
+from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
 from airoas.compiler.notice import QUIET
 from airoas.compiler.specialise import noinline
@@ -111,6 +112,8 @@ class AIROAS(BoundedPlanner):
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     macros: bool = True
     """Its rollouts try macro-actions: the model's own (`macros()`), or repeated actions where nothing was learned that gains."""
+    looks: bool = True
+    """Where the bounds are estimates every action of the root is branched first, while half of the time for the search lasts."""
     literal_weights: str = "likelihood"
     """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.tempering.literal`."""
 
@@ -233,6 +236,7 @@ class AIROAS(BoundedPlanner):
             allowed=search.allowed,
             seed=0,
             enumerates=enumerates,
+            opens=self.looks and bool(model.n_actions) and not is_literal and not bounds.sound,
         )
 
     def _make_tempering(self, model: Any, n: int) -> Tempering:
@@ -279,6 +283,8 @@ class AnnealedSearch(Record):
     allowed: Any
     seed: int
     enumerates: bool
+    opens: bool
+    """Whether every action of the root is branched before the first trial."""
 
 
 CORRECTED, LITERAL, NONE = range(3)
@@ -449,6 +455,23 @@ def trial(tree: Tree, search: AnnealedSearch) -> int:
             return OK
 
 
+def open_actions(tree: Tree, search: AnnealedSearch) -> int:
+    """Branch every action of the root, those of the largest upper bounds first, while the first half of the time lasts: what is
+    observed after a look tells what it is worth, and no bound of the fully observable problem does."""
+    half, first = 0.5 * (now() + tree.deadline), tree.first_action[0]
+    for _ in range(tree.n_actions[0]):
+        best = -1
+        for ba in range(first, first + tree.n_actions[0]):
+            if tree.first_child[ba] < 0 and (best < 0 or tree.action_upper[ba] > tree.action_upper[best]):
+                best = ba
+        if best < 0 or now() >= half:
+            return OK
+        status = branch(tree, search.search, best)
+        if status != OK:
+            return OK if status in (DEADLINE, MEMORY) else int(status)
+    return OK
+
+
 run = search_by(trial)
 
 
@@ -459,5 +482,9 @@ def plan(tree: Tree, search: AnnealedSearch) -> int:
     status = open_node(tree, search.search, 0)
     if status != OK:
         return int(status)
+    if search.opens:
+        status = open_actions(tree, search)
+        if status != OK:
+            return int(status)
     refresh_bounds(tree, 0)
     return int(run(tree, search))

@@ -37,7 +37,7 @@ MOST_ACTIONS = 40
 PART = 0.7
 """Of a planner's `learn_seconds`: the rest is for finding out by playing whether search or policy leads. All planners take the same, so
 that they have one policy."""
-ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000)
+ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000, 8000, 8000)
 """Beliefs that each round adds."""
 _PARTICLES, _WALKS = 300, 64
 _KEEP = 0.3  # of the beliefs on a walk
