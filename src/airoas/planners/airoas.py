@@ -20,7 +20,7 @@ from airoas.belief.tempering.anneal import choose_move, draws_of
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
-from airoas.bounds.store import digest_of_sources, keep, stored
+from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
 from airoas.compiler.notice import QUIET
@@ -169,8 +169,11 @@ class AIROAS(BoundedPlanner):
     def _find_lead(self, model: Any) -> Lead:
         """Whether search or policy leads, by playing; kept on disk."""
         what = self._lead_name(model)
-        arrays = stored(model, what)
-        if arrays is None:
+        if stored(model, what) is not None:
+            return self._known_lead(model)
+        with alone(model, what):  # two processes play once
+            if stored(model, what) is not None:
+                return self._known_lead(model)
             budget = {"seconds": 0.25 * self.seconds} if self.seconds else {"iterations": max(1, (self.iterations or 1) // 4)}
             options: dict[str, Any] = {"seconds": None, "iterations": None} | budget
             search, policy = (replace(self, policy=policy, **options) for policy in ("none", "always"))
@@ -182,7 +185,11 @@ class AIROAS(BoundedPlanner):
             lead = compare(model, search, policy, seconds)
             keep(model, what, {name: np.array(getattr(lead, name)) for name in ("gain", "error", "pairs")})
             return lead
-        return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"]))
+
+    def _known_lead(self, model: Any) -> Lead:
+        """What was found out in an earlier process; nothing where none is kept."""
+        arrays = stored(model, self._lead_name(model))
+        return Lead(float(arrays["gain"]), float(arrays["error"]), int(arrays["pairs"])) if arrays else Lead(0.0, math.inf, 0)
 
     def _wants_policy(self, model: Any, bounds: Bounds) -> bool:
         estimated = model.n_actions or not (model.has("heuristic") or model.has("value_bounds"))
@@ -203,7 +210,7 @@ class AIROAS(BoundedPlanner):
 
     def _search_leads(self, model: Any) -> bool:
         """As far as it was found out."""
-        return stored(model, self._lead_name(model)) is not None and self._find_lead(model).is_the_searchs
+        return self._known_lead(model).is_the_searchs
 
     def particles_at_root(self, model: Any, belief: Particles) -> int:
         return self._n_particles(model, find_bounds(model, self.bounds))

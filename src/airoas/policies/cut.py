@@ -37,6 +37,11 @@ def find_cut(model: KernelModel, policy: Policy, visited: list[tuple[np.ndarray,
             break
         states, weights = visited[k]
         errors = np.concatenate((errors, squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62))))
+    return best_length(errors)
+
+
+def best_length(errors: np.ndarray) -> int:
+    """Of squared errors [n, lengths]."""
     if len(errors) < FEWEST:
         return CUT
     doubt = errors.std(axis=0, ddof=1) / math.sqrt(len(errors))

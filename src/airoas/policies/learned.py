@@ -66,7 +66,7 @@ class Learned:
     """Of each in validation, with its standard error."""
     bias: float = 0.0
     """By how much the policy promises more than it earned there."""
-    cut: int = CUT
+    length: int = CUT
     """Steps of a rollout after which it is believed for the rest."""
     seconds: float = math.inf
     """What it was allowed; infinite where it came from a file."""
@@ -125,7 +125,7 @@ def learn(model: KernelModel, seconds: float, progress: Callable[[str], None] = 
     bias = promise(model, policy_of(model, known), initial, weights) - returns[best][0]
     known = replace(known, digest=_digest(known.correction), bias=bias)
     progress("measuring how long rollouts should be")
-    return replace(known, cut=find_cut(model, policy_of(model, known), visited, _MEASURED * seconds))
+    return replace(known, length=find_cut(model, policy_of(model, known), visited, _MEASURED * seconds))
 
 
 def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -276,7 +276,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "policy": np.array(learned.policy),
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
-        "cut": np.array(learned.cut),
+        "length": np.array(learned.length),
         "seconds": np.array(learned.seconds),
         "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
@@ -302,7 +302,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         blind=int(arrays["blind"]),
         returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
         bias=float(arrays["bias"]),
-        cut=int(arrays["cut"]),
+        length=int(arrays["length"]),
         seconds=float(arrays.get("seconds", math.inf)),
         start=start,
         began=str(arrays["began"]),

@@ -18,7 +18,7 @@ _LAYOUT = {
     "policy": ("U", 0),
     "blind": ("i", 0),
     "bias": ("f", 0),
-    "cut": ("i", 0),
+    "length": ("i", 0),
     "began": ("U", 0),
     "validated": ("U", 1),
     "returns": ("f", None),  # none where nothing was validated
@@ -41,7 +41,7 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
     wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
     wrong = wrong or ("blind" if not 0 <= int(arrays["blind"]) < max(1, int(arrays["actions"])) else "")
     wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")
-    wrong = wrong or ("cut" if not 1 <= int(arrays["cut"]) <= CUT else "")
+    wrong = wrong or ("length" if not 1 <= int(arrays["length"]) <= CUT else "")
     wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
