@@ -3,7 +3,7 @@
 A short run has little chance in it, and many fit a decision; but what was learned may be wrong. Both are measured, at beliefs that the
 policy meets: what candidates gain over the policy's own action, by runs of several lengths in the same worlds. A length is judged by its
 mean squared error: the variance that is left after the runs that time allows, and the square of how far it is from the longest, from which
-chance is taken off; with one standard error of that on top, so that the longest stays where too little is known.
+chance is taken off; with two standard errors of that on top, so that runs stay long where too little is known.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from airoas.compiler.clock import read_clock
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import GREEDY, Policy
-from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts
+from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, SURE, Candidate, Rollouts
 from airoas.rng import stream
 
-LENGTHS = (3, 6, 12, CUT)
+LENGTHS = (6, 12, CUT)
 BELIEFS, WORLDS = 24, 16
 FEWEST = 20
 """Candidates that tell something."""
@@ -44,7 +44,7 @@ def best_length(errors: np.ndarray) -> int:
     """Of squared errors [n, lengths]."""
     if len(errors) < FEWEST:
         return CUT
-    doubt = errors.std(axis=0, ddof=1) / math.sqrt(len(errors))
+    doubt = SURE * errors.std(axis=0, ddof=1) / math.sqrt(len(errors))
     return LENGTHS[int(np.argmin(errors.mean(axis=0) + doubt))]
 
 
