@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 from statistics import median
 
-from tools.lost_study import FOLDER, INFORMED, LONGEST, SETTLED, STEPS, domains
+from tools.lost_study import FOLDER, INFORMED, LONGEST, SETTLED, STEPS, domains, load
 from tools.marks import ROOT, fill, table
 
 PAGE = ROOT / "docs" / "robot.md"
@@ -18,11 +17,6 @@ SAID = {
     "slip": "a wheel slips: half of every stride",
     "kidnapped": "it is carried to another place",
 }
-
-
-def load(name: str) -> list[dict[str, str]]:
-    with open(FOLDER / f"{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def troubles() -> str:
