@@ -190,12 +190,12 @@ def around(s: State, n: int, numbers: np.random.Generator) -> Particles:
     return Particles(states)
 
 
-def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Record:
+def run(trouble: str, seed: int, particles: int = 10_000, agent: type[Agent] = Agent, **options: Any) -> Record:
     """A robot on tour, with its agent. After some steps one of the troubles begins. Informative steps are counted without recovery."""
     model, rng, numbers = Building(), airoas.stream(seed, "world"), np.random.default_rng(seed)
-    s, tour = anywhere(model, rng), None
+    s = anywhere(model, rng)
     tour = Tour(model, numbers)
-    agent = Agent(model, Random(), seed, particles=particles, belief=around(s, particles, numbers), **options)
+    robot = agent(model, Random(), seed, particles=particles, belief=around(s, particles, numbers), **options)
     noticed = recovered = None
     informative = n_near = 0
     off = False
@@ -208,15 +208,15 @@ def run(trouble: str, seed: int, particles: int = 10_000, **options: Any) -> Rec
             s = anywhere(model, rng)
             tour.restart()
         if since == 0 and trouble == "wrong room":
-            agent.updated = airoas.Updated(around(elsewhere(s, numbers), particles, numbers))
+            robot.updated = airoas.Updated(around(elsewhere(s, numbers), particles, numbers))
         action = tour.action(s)
         s = moved(model, s, action, rng, SLIP if trouble == "slip" and since >= 0 else 1.0)
         if since >= 0 and noticed is None and not options.get("recover"):
-            informative += divergence(model, agent, action, s, rng) > INFORMATIVE
-        agent.observe(model.observe(s, action, rng), action=action)
+            informative += divergence(model, robot, action, s, rng) > INFORMATIVE
+        robot.observe(model.observe(s, action, rng), action=action)
         if since >= 0:
-            near = weight_near(agent.belief, s)
-            if noticed is None and (agent.lost or agent.recovery):
+            near = weight_near(robot.belief, s)
+            if noticed is None and (robot.lost or robot.recovery):
                 noticed = since + 1
             off = off or near < 0.2
             if over:
