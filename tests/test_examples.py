@@ -40,6 +40,18 @@ def test_scripts_run(script, tmp_path):
     assert expected in ran.stdout
 
 
+def test_the_lost_robot_goes_on_where_it_was(tmp_path):
+    """Runs that the file has are kept, and the others added."""
+    rows = []
+    for seeds in ("1", "2"):
+        arguments = ["--seconds", "0.02", "--learn", "0", "--particles", "300", "--steps", "2", "--seeds", seeds, "--out", "runs.csv"]
+        subprocess.run([sys.executable, str(EXAMPLES / "lost_robot.py"), *arguments], cwd=tmp_path, capture_output=True, check=True)
+        rows.append((tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines())
+    assert [len(lines) for lines in rows] == [2, 3]
+    assert rows[1][:2] == rows[0]
+    assert rows[0][0].startswith("seed,docked,steps,return,")
+
+
 def test_every_script_is_run():
     imported = {"my_model.py", "kalman.py", "factored.py"}  # by tests/test_readme.py and tests/belief/test_open_filters.py
     assert {path.name for path in EXAMPLES.glob("*.py")} - imported == set(SCRIPTS)

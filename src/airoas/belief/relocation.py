@@ -59,16 +59,16 @@ def doubtful(model: KernelModel, belief: Particles, since: Sequence[tuple[Any, A
             functions.inspect(states, goes, np.zeros(0, np.bool_))
             functions.step(states, goes, actions, rng.bits(62), numbers, states, rewards, arrived)
             alive &= arrived | (times < k)
-        weighed = _weighed(model, states, alive, action, observation)
+        weighed = explaining(model, states, action, observation, alive)
         if weighed is None:
             return None
         after = weighed
     return after.draw(n, rng)
 
 
-def _weighed(model: KernelModel, states: Rows, alive: Mask, action: Any, observation: Any) -> Particles | None:
-    """States by how well they explain what is seen on arriving there; None where none does."""
-    logs = np.empty((1, len(states)))
+def explaining(model: KernelModel, states: Rows, action: Any, observation: Any, alive: Mask | None = None) -> Particles | None:
+    """States by how well they explain what is seen on arriving there, of those that are alive; None where none does."""
+    alive, logs = np.ones(len(states), np.bool_) if alive is None else alive, np.empty((1, len(states)))
     batch(model).log_likelihoods(states, alive, model.row("observation", observation), model.row("action", action), logs)
     return Particles(states, log_weights=logs[0]) if logs.max() > -np.inf else None
 
@@ -87,7 +87,7 @@ class Relocation:
     def find(self, belief: Particles | None, sure: Particles, since: Sequence[tuple[Any, Any]], rng: Rng) -> Particles | None:
         """In equal parts the belief, if there is one; the places that explain what was seen last, on arriving there; and where one might be
         if what was done since one was `sure` did not work as the model says. None where nothing explains it."""
-        somewhere = _weighed(self.model, self.candidates, np.ones(len(self.candidates), np.bool_), *since[-1])
+        somewhere = explaining(self.model, self.candidates, *since[-1])
         parts = [belief, doubtful(self.model, sure, since, self.particles, rng), somewhere and somewhere.draw(self.particles, rng)]
         known = [part for part in parts if part is not None]
         if len(known) == (belief is not None):
