@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test laws attack lint bench deadlines startup gpu docs pages pictures wheel clean
+.PHONY: run test laws attack versions lint bench deadlines startup gpu docs pages pictures wheel clean
 run: $(READY)
 	$(BIN)/airoas run light-dark-1.0 airoas --seconds 0.1 --episodes 10 --seed 0
 
@@ -21,6 +21,15 @@ attack: $(READY)
 		tests/report/test_values.py tests/report/test_browser.py tests/belief/test_particles.py tests/modelling/test_rewards.py \
 		tests/policies/test_stored.py tests/experiments/test_tune.py
 
+# what stands on numba's private interfaces, in an environment of its own, with the packages that WITH names:
+# make versions PYTHON=python3.11 WITH="numba==0.65.0 numpy==1.26.0"; five minutes of one core
+versions:
+	$(PYTHON) -m venv --clear .venv-versions
+	.venv-versions/bin/python -m pip install --quiet ".[gym,tune]" hypothesis pytest $(WITH)
+	.venv-versions/bin/python -m pip list | grep -E "^(llvmlite|numba|numpy) "
+	.venv-versions/bin/python -m pytest -q -m "not law" tests/compiler tests/modelling tests/test_rng.py \
+		tests/belief/test_noise_record.py tests/belief/test_resample.py tests/planners/test_planner_conformance.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -32,7 +41,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pomcp.py
 	$(BIN)/python benchmarks/planners.py
 
-# how late answers are beside other work, into results/ and docs/robot.md: a quarter of an hour on a machine with nothing else to do
+# how late answers are beside other work, into results/ and docs/robot.md: about half an hour on a machine with nothing else to do
 deadlines: $(READY)
 	$(BIN)/python -m benchmarks.deadlines
 	$(BIN)/python -m tools.deadlines_page
@@ -70,4 +79,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-versions build dist .mypy_cache .ruff_cache .pytest_cache

@@ -2,8 +2,8 @@
 
 Every planner that keeps a deadline decides 300 times with 0.01 s and with 0.1 s, from an initial belief: on an idle machine; while
 every core is busy; while a thread beside it makes garbage, which Python collects with its lock held; and the last two with the remedies of
-docs/robot.md. Lateness is what passes between asking and having the answer, beyond the deadline. About a quarter of an hour on a machine
-with nothing else to do; `python -m tools.deadlines_page` puts it into the page.
+docs/robot.md. Lateness is what passes between asking and having the answer, beyond the deadline. About half an hour on a machine with
+nothing else to do; `python -m tools.deadlines_page` puts it into the page.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ def whole(name: str, value: Any, least: int, most: int = MOST) -> int:
 
 def typed(name: str, value: Any, *kinds: type, where: str = "") -> Any:
     """A value of one of these types, numpy's numbers made Python's. A whole number may stand for a float; True is no number."""
+    kind = type(value)
+    if kind in kinds and (kind is not int or -MOST <= value <= MOST):  # as most are; updates of few particles feel what more takes
+        return value
     value = value.item() if isinstance(value, np.generic) else value
     if not any(_is_a(value, kind) for kind in kinds):
         raise OptionError(f"{name} is {value!r}", f"give {' or '.join(_CALLED[kind] for kind in kinds)}.", where=where)

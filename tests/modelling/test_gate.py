@@ -13,9 +13,10 @@ import pytest
 import airoas
 from airoas import Agent, AiroasError, ModelError, OptionError, Particles, StoredDataError, running, stream, update
 from airoas.bounds import find_bounds
-from airoas.domains import LaserTag, RockSample, Tag, Tiger
+from airoas.domains import LaserTag, LightDark, RockSample, Tag, Tiger
 from airoas.interop import read_pomdp
 from airoas.modelling.gate import gate_of
+from airoas.options import MOST, typed
 from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, Random
 
 TIGER = Tiger()
@@ -204,6 +205,25 @@ def test_what_may_enter_does() -> None:
             assert update(TIGER, before, action, seen, stream(0), "exact").weights.tolist() == pytest.approx([0.15, 0.85])
 
 
+@pytest.mark.parametrize("model", [TIGER, Tag(), RockSample(4, ((1, 1), (2, 3))), LightDark()], ids=lambda model: type(model).__name__)
+def test_a_short_look_and_a_close_one_let_the_same_pass(model: Any) -> None:
+    rng = stream(0)
+    state = model.initial(rng)
+    seen, arrived = model.observe(state, 1, rng), model.step(state, 1, rng)[0]
+    for what, value in (("state", state), ("state", arrived), ("observation", seen), ("action", 1)):
+        items = value if isinstance(value, tuple) else (value,)
+        closer = tuple(np.array(item)[()] for item in items)  # numpy's numbers are not of the very types
+        rows = model.row(what, value), model.row(what, closer)
+        assert [row.dtype for row in rows] == [np.float64] * 2
+        assert rows[0].shape == rows[1].shape == (1, len(rows[0][0])) and (rows[0] == rows[1]).all()
+        gate = gate_of(model, what)
+        for k in range(len(items)):
+            for beyond in (2.0 * float(gate.low[k]) - 1.0, 2.0 * float(gate.high[k]) + 1.0):
+                for number in (type(items[k])(beyond), type(closer[k])(beyond)):
+                    with pytest.raises(OptionError):
+                        model.row(what, (*items[:k], number, *items[k + 1 :]))
+
+
 def test_interpreted_runs_refuse_the_same() -> None:
     with running("interpreted"):
         with pytest.raises(OptionError, match="tiger is 5"):
@@ -231,6 +251,18 @@ WRONG_TYPES = [
 def test_options_of_another_type_are_refused(kind: Any, options: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         kind(**options)
+
+
+TAKEN = [(3, (int,)), (3, (float,)), (0.5, (float, str)), (True, (bool,)), ("a", (float, str)), (None, (float, type(None)))]
+REFUSED = [(True, (int,)), (True, (float,)), (1.0, (int,)), (1, (bool,)), ("1", (int, float)), (None, (str,)), (MOST + 1, (int,))]
+
+
+def test_an_option_is_of_its_types() -> None:
+    for value, kinds in [*TAKEN, (MOST, (int,)), (-MOST, (int, float))]:
+        assert typed("it", value, *kinds) is value
+    for value, kinds in [*REFUSED, (-MOST - 1, (int,)), (MOST + 1, (float,)), (np.bool_(True), (int,)), (np.int64(MOST + 1), (int,))]:
+        with pytest.raises(OptionError, match="it is "):
+            typed("it", value, *kinds)
 
 
 def test_numpys_numbers_are_options_too() -> None:

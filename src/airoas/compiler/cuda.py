@@ -25,7 +25,7 @@ from airoas.compiler import cache
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel
 from airoas.compiler.lanes import each, lane, lanes
-from airoas.compiler.native import ModelAddressType, ModelType, opened, size_of, value_of
+from airoas.compiler.native import HasNative, ModelAddressType, ModelType, opened, size_of, value_of
 from airoas.compiler.specialise import ON_DEVICE, define, fingerprint_of, specialise
 from airoas.errors import OptionError
 
@@ -112,7 +112,7 @@ def _compiling_for(capability: tuple[int, int]) -> Iterator[Any]:
             module.get_current_device = function
 
 
-def model_type(model: Any, mode: str, mentioned: frozenset[str]) -> ModelType:
+def model_type(model: HasNative, mode: str, mentioned: frozenset[str]) -> ModelType:
     """The type of a model with the methods that a kernel mentions."""
     handle = model.native()
     kinds = tuple((name, numba.typeof(value)) for name, value in handle.fields.items())

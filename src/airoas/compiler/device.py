@@ -21,7 +21,7 @@ from airoas.compiler.cuda import WARP, model_type, require_extra, stored_kernel
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import Kernel, kernel
 from airoas.compiler.lanes import lanes
-from airoas.compiler.native import Bound, DeviceBoundType, ModelAddressType, Record, RecordType
+from airoas.compiler.native import Bound, DeviceBoundType, HasNative, ModelAddressType, Record, RecordType
 from airoas.errors import OptionError
 
 THREADS = 128
@@ -80,7 +80,7 @@ def _array_kind(dtype: np.dtype, n_dimensions: int) -> Any:
 class DeviceModel:
     """A model's words and arrays in a GPU's memory."""
 
-    def __init__(self, device: Device, model: Any) -> None:
+    def __init__(self, device: Device, model: HasNative) -> None:
         self.model, self._mode = model, device.mode
         self._fields = [device.array(x) if isinstance(x, np.ndarray) else x for x in model.native().fields.values()]
         self._remote = device.array(np.array(word_list(self._fields) or [0]))
@@ -274,7 +274,7 @@ class Device:
             self.call("cuMemsetD8", array.address, 0, array.nbytes)
         return array
 
-    def model(self, model: Any) -> DeviceModel:
+    def model(self, model: HasNative) -> DeviceModel:
         """The model there, copied once."""
         held: list[DeviceModel] = model.__dict__.setdefault("_on_device", [])
         if not held:

@@ -182,7 +182,7 @@ def _offsets(fields: tuple[tuple[str, Any], ...]) -> dict[str, int]:
 _interpreted: dict[tuple[type, str], type] = {}
 
 
-def interpreted(model: Any) -> Any:
+def interpreted(model: HasNative) -> Any:
     """The model with every method over interpreted surroundings: same coercions, same forgiving `math`. A record as it is."""
     if isinstance(model, Record):
         return model

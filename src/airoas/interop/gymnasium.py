@@ -19,6 +19,7 @@ from airoas.modelling.actions import ActionSpace
 from airoas.modelling.checked_call import guard
 from airoas.modelling.gate import as_numbers, gate_of
 from airoas.modelling.introspection import location
+from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rewards import MOST_REWARD
 from airoas.options import whole
 from airoas.planners.base import Decision, Planner
@@ -136,7 +137,7 @@ class Environment(gymnasium.Env[np.ndarray, Any]):
         return info
 
 
-def _observation_box(model: Any) -> gymnasium.spaces.Box:
+def _observation_box(model: KernelModel) -> gymnasium.spaces.Box:
     """Within the model's limits, without end where it does not know them. Zeros, which stand where nothing is observed, are within."""
     gate = gate_of(model, "observation")
     low, high = np.minimum(gate.low, 0.0), np.maximum(gate.high, 0.0)
@@ -190,13 +191,14 @@ def _space_of(space: ActionSpace) -> gymnasium.spaces.Space[Any]:
     return gymnasium.spaces.Dict(parts)
 
 
-def _numbers_of(model: Any, action: dict[str, Any]) -> list[float]:
+def _numbers_of(model: KernelModel, action: dict[str, Any]) -> list[float]:
     """An action given by the names of its parts, as the numbers that they stand for."""
-    missing = [axis.name for axis in model.space.axes if axis.name not in action] if model.space is not None else ["a space"]
+    axes = () if model.space is None else model.space.axes
+    missing = [axis.name for axis in axes if axis.name not in action] if axes else ["a space"]
     if missing:
         raise OptionError(f"the action has no {missing[0]}", "take one of `action_space.sample()`, or give every name there.")
-    parts = [as_numbers(action[axis.name], f"the numbers of {axis.name}").ravel() for axis in model.space.axes]
-    wrong = [axis.name for axis, part in zip(model.space.axes, parts, strict=True) if len(part) != 1]
+    parts = [as_numbers(action[axis.name], f"the numbers of {axis.name}").ravel() for axis in axes]
+    wrong = [axis.name for axis, part in zip(axes, parts, strict=True) if len(part) != 1]
     if wrong:
         raise OptionError(f"the action has not one number for {wrong[0]}", "take one of `action_space.sample()`.")
     return [float(part[0]) for part in parts]

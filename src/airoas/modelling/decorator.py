@@ -137,7 +137,7 @@ class Model(Native):
 _OURS = {name for name in vars(Model) if not name.startswith("_")} - HOOKS.keys() - {"max_steps"} | set(ROWS)
 
 
-def _once(model: Any, name: str, make: Callable[[], T]) -> T:
+def _once(model: Model, name: str, make: Callable[[], T]) -> T:
     held: dict[str, T] = model.__dict__
     if name not in held:
         held[name] = make()

@@ -34,7 +34,7 @@ def action_rows(model: KernelModel) -> Rows:
     return rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
 
 
-def discretised(model: Any, rows: Rows | None = None) -> KernelModel:
+def discretised(model: KernelModel, rows: Rows | None = None) -> KernelModel:
     """The same problem, in the same states, where only these actions [A, k] may be chosen; by default some all over its space."""
     if model.n_actions:
         raise OptionError(f"{type(model).__name__} has a list of actions", "use it as it is.")
@@ -42,11 +42,12 @@ def discretised(model: Any, rows: Rows | None = None) -> KernelModel:
     kind = type(model)
     if kind not in _kinds:
         _kinds[kind] = _discretised_class(model)
-    return cast(KernelModel, cast(Any, _kinds[kind])(*model, np.ascontiguousarray(rows, np.float64)))
+    return cast(KernelModel, cast(Any, _kinds[kind])(*cast(tuple[Any, ...], model), np.ascontiguousarray(rows, np.float64)))
 
 
-def _discretised_class(model: Any) -> type:
-    kind = type(model)._user_class
+def _discretised_class(model: KernelModel) -> type:
+    kind, actions = cast(Any, type(model))._user_class, model.shapes.action
+    assert actions is not None  # an index has no shape
     hints = fingerprint.field_hints(kind)
     fields = [(name, hints.get(name, Any)) for name in kind._fields]
     result: Any = NamedTuple(f"Discretised{kind.__name__}", [*fields, ("discrete_actions", np.ndarray)])  # type: ignore[misc]
@@ -54,7 +55,7 @@ def _discretised_class(model: Any) -> type:
     methods: dict[str, Any] = {name: value for name, value in written_in(kind).items() if name not in _DROPPED}
     for name, value in (methods | {"actions": _names}).items():
         taken = HOOKS[name].parameters if name in HOOKS else ()
-        setattr(result, name, _by_number(name, taken, value, model.shapes.action.read()) if "a" in taken else value)
+        setattr(result, name, _by_number(name, taken, value, actions.read()) if "a" in taken else value)
     return make_model(result)
 
 

@@ -7,6 +7,7 @@ model's `limits`. The limits of a finite model's states need not be written: enu
 from __future__ import annotations
 
 import reprlib
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,10 @@ class Gate:
         self.low, self.high = np.maximum(widest[:, 0], known[0]), np.minimum(widest[:, 1], known[1])
         self._types = (int,) if self._shape is None else self._shape.parts
         """Of the parts."""
+        self._lows, self._highs = self.low.tolist(), self.high.tolist()
+        self._ranges = list(zip(self._lows, self._highs, strict=True))
+        self._space = model.space if what == "action" else None
         self._is_plain = all(part in (int, float) for part in self._types)
-        self._ranges = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @property
     def width(self) -> int:
@@ -52,8 +55,12 @@ class Gate:
 
     def row(self, value: Any) -> np.ndarray:
         """A state, observation or action as the one row of an array [1, size]."""
-        numbers = self._fast(value) or self._numbers(value)
-        if self._what == "action" and self._model.space is not None and (wrong := self._model.space.problem(numbers)):
+        items = value if isinstance(value, tuple) else (value,)
+        is_fine = self._may_pass(items)
+        if is_fine and self._space is None:
+            return np.array([items], np.float64)
+        numbers = list(map(float, items)) if is_fine else self._numbers(value)
+        if self._space is not None and (wrong := self._space.problem(numbers)):
             raise OptionError(f"{_told(value)} is no action of {type(self._model).__name__}: {wrong[0]}", wrong[1])
         for k, (x, (low, high)) in enumerate(zip(numbers, self._ranges, strict=True)):
             if not low <= x <= high:
@@ -63,12 +70,15 @@ class Gate:
                 raise self._refusal(value, f"{self._names[k]} is {_number(x)}", k)
         return np.array([numbers])
 
-    def _fast(self, value: Any) -> list[float] | None:
-        """The numbers of a value that has the very types declared, as most have; None for others, which take a closer look."""
-        items = value if isinstance(value, tuple) else (value,)
-        if tuple(map(type, items)) != self._types or not self._is_plain:
-            return None
-        return [float(x) for x in items] if all(-LARGEST <= x <= LARGEST for x in items) else None
+    def _may_pass(self, items: tuple[Any, ...]) -> bool:
+        """Whether these are of the very types declared, as most are, and within the limits; others take a closer look. Updates of few
+        particles are little else than looks like this one, so it has no loop of its own."""
+        return (
+            self._is_plain
+            and tuple(map(type, items)) == self._types
+            and all(map(le, self._lows, items))
+            and all(map(le, items, self._highs))
+        )
 
     def value(self, numbers: Any) -> Any:
         """The state, observation or action that a row of numbers stands for."""

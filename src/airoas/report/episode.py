@@ -18,6 +18,7 @@ from airoas.errors import OptionError, rounded
 from airoas.experiments.rows.types import Row
 from airoas.experiments.run.play import find_domain, record, with_tuples
 from airoas.experiments.run.replay import Replayed, check_moves, differences, other_version
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision, Planner
 from airoas.report import charts
 from airoas.report.outline import outline
@@ -51,7 +52,7 @@ class Recorder:
         self.planner, self.most, self.progress = planner, most, progress
         self.snapshots: list[DecisionSnapshot] = []
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
         self.progress(f"step {len(self.snapshots)}")
         decision = self.planner.plan(model, belief, rng)
         self.snapshots.append(self._snapshot(decision))

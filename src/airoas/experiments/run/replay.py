@@ -15,6 +15,7 @@ from airoas.belief.particles import Particles
 from airoas.errors import OptionError
 from airoas.experiments.rows.slim import note_at
 from airoas.experiments.rows.types import Outcome, Row
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Decision, Planner, Stats
 from airoas.rng import Rng
 
@@ -53,7 +54,7 @@ class Replayed:
         self.notes = row.get("notes", {})
         self.move = -1
 
-    def plan(self, model: Any, belief: Particles, rng: Rng) -> Decision:
+    def plan(self, model: KernelModel, belief: Particles, rng: Rng) -> Decision:
         if not self.timed:
             return self.planner.plan(model, belief, rng)  # type: ignore[no-any-return]
         trials, stop, action, *bounds = next(self.moves, (1, "", None))  # moves beyond the record: the episodes have parted

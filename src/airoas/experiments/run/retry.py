@@ -9,11 +9,12 @@ import numpy as np
 from airoas.agent import Agent
 from airoas.belief.filters.interface import Filter
 from airoas.logbook import Log
+from airoas.modelling.kernel_model import KernelModel
 from airoas.planners.base import Planner
 from airoas.tables import TextTable, numbers
 
 
-def retry(log: Log, model: Any, planner: Planner, filter: str | Filter) -> TextTable:
+def retry(log: Log, model: KernelModel, planner: Planner, filter: str | Filter) -> TextTable:
     """A row for each step of the log: the belief follows what was done and seen, and the planner says what it would do."""
     about = log.about
     agent = Agent(
