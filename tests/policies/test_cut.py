@@ -25,7 +25,7 @@ class Scripted:
         self.biases, self.rng = dict(zip(LENGTHS, biases, strict=True)), np.random.default_rng(0)
 
     def act(self, *belief: Any) -> tuple[int, float, float]:
-        self.chance = self.rng.normal(size=(CUT, cut.WORLDS))  # of every step
+        self.steps = self.rng.normal(size=(CUT, cut.WORLDS))  # of every step
         return 0, 1.0, 0.0
 
     def legal(self) -> np.ndarray:
@@ -35,12 +35,12 @@ class Scripted:
         return [0, 1]
 
     def returns(self, candidates: list[Candidate], belief: Any, worlds: int, length: int, seed: int) -> np.ndarray:
-        return np.stack([np.zeros(worlds), 2.0 + self.biases[length] + self.chance[:length].sum(axis=0)])
+        return np.stack([np.zeros(worlds), 2.0 + self.biases[length] + self.steps[:length].sum(axis=0)])
 
 
 def measured(biases: tuple[float, ...], beliefs: int) -> np.ndarray:
     rollouts: Any = Scripted(biases)
-    return np.concatenate([squared_errors(rollouts, np.zeros((2, 1)), np.full(2, 0.5), 0) for _ in range(beliefs)])
+    return np.array([squared_errors(rollouts, np.zeros((2, 1)), np.full(2, 0.5), 0) for _ in range(beliefs)])
 
 
 def test_squared_errors_are_unbiased() -> None:

@@ -112,7 +112,7 @@ class AIROAS(BoundedPlanner):
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     macros: bool = True
     """Its rollouts try macro-actions: the model's own (`macros()`), or repeated actions where nothing was learned that gains."""
-    looks: bool = True
+    open_root: bool = True
     """Where the bounds are estimates every action of the root is branched first, while half of the time for the search lasts."""
     literal_weights: str = "likelihood"
     """Literal mode: what a leaf's particles weigh before annealing; see `airoas.belief.tempering.literal`."""
@@ -243,7 +243,7 @@ class AIROAS(BoundedPlanner):
             allowed=search.allowed,
             seed=0,
             enumerates=enumerates,
-            opens=self.looks and bool(model.n_actions) and not is_literal and not bounds.sound,
+            opens=self.open_root and bool(model.n_actions) and not is_literal and not bounds.sound,
         )
 
     def _make_tempering(self, model: Any, n: int) -> Tempering:

@@ -20,8 +20,8 @@ from airoas.rng import stream
 
 LENGTHS = (6, 12, CUT)
 BELIEFS, WORLDS = 24, 16
-FEWEST = 20
-"""Candidates that tell something."""
+FEWEST = 8
+"""Beliefs that tell something."""
 _RUNS = 30  # of the longest that a decision has time for, for each candidate, about
 
 
@@ -31,17 +31,17 @@ def find_cut(model: KernelModel, policy: Policy, visited: list[tuple[np.ndarray,
         return CUT
     rollouts, begun = Rollouts(model, policy), read_clock()
     some = np.random.default_rng(0).permutation(len(visited))[:BELIEFS]
-    errors = np.zeros((0, len(LENGTHS)))
+    errors = []
     for k in some:
         if read_clock() - begun > seconds:
             break
         states, weights = visited[k]
-        errors = np.concatenate((errors, squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62))))
-    return best_length(errors)
+        errors.append(squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62)))
+    return best_length(np.array(errors))
 
 
 def best_length(errors: np.ndarray) -> int:
-    """Of squared errors [n, lengths]."""
+    """By squared errors [beliefs, lengths]."""
     if len(errors) < FEWEST:
         return CUT
     doubt = SURE * errors.std(axis=0, ddof=1) / math.sqrt(len(errors))
@@ -49,7 +49,7 @@ def best_length(errors: np.ndarray) -> int:
 
 
 def squared_errors(rollouts: Rollouts, states: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
-    """[candidates, lengths] of what each candidate gains over the policy's own action at a belief; unbiased, so that some are negative."""
+    """[lengths] of what candidates gain over the policy's own action at a belief, their mean; unbiased, so that some are negative."""
     labels, policy = np.zeros(len(weights), np.int64), rollouts.policy
     own, promised, knowing = rollouts.act(states, weights, seed)
     actions = rollouts.promising(states, weights, rollouts.legal(), MOST_TRIED, seed)
@@ -58,9 +58,9 @@ def squared_errors(rollouts: Rollouts, states: np.ndarray, weights: np.ndarray, 
         candidates += rollouts.hypotheses(states, weights, labels)
     returns = [rollouts.returns(candidates, (states, weights, labels), WORLDS, length, seed) for length in LENGTHS]
     gains = [earned[1:] - earned[0] for earned in returns]
-    errors = np.zeros((len(candidates) - 1, len(LENGTHS)))
+    errors = np.zeros(len(LENGTHS))
     for i, (length, gain) in enumerate(zip(LENGTHS, gains, strict=True)):
         off = gain - gains[-1]
         bias = off.mean(axis=1) ** 2 - off.var(axis=1, ddof=1) / WORLDS
-        errors[:, i] = bias + gain.var(axis=1, ddof=1) * length / (CUT * _RUNS)
+        errors[i] = (bias + gain.var(axis=1, ddof=1) * length / (CUT * _RUNS)).mean()
     return errors
