@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 DEATHS = 3
 """A task whose worker has died so often becomes an error row."""
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""What limits the threads of numpy's linear algebra: one each, unless somebody has set them. Sixteen workers of sixteen threads take several
-times the CPU time that deadlines may count."""
+"""What limits the threads of numpy's linear algebra: one each, unless somebody has set them. Sixteen workers of sixteen threads take
+several times the CPU time, which deadlines may count."""
 
 
 class WorkerError(AiroasError):
@@ -182,7 +182,7 @@ def _start() -> _Worker:
     """A process that inherits nothing but its end of a pipe: no lock, no `__main__`, and no Ctrl-C, which is for us."""
     ours, theirs = Pipe()
     command = [sys.executable, "-c", f"from airoas.experiments.run.pool import work; work({theirs.fileno()})"]
-    alone = {name: "1" for name in THREADS} | os.environ
+    alone = dict.fromkeys(THREADS, "1") | os.environ
     process = subprocess.Popen(command, env=alone, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
     return _Worker(process, ours)
