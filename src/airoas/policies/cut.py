@@ -36,7 +36,8 @@ def find_cut(model: KernelModel, policy: Policy, visited: list[tuple[np.ndarray,
         if read_clock() - begun > seconds:
             break
         states, weights = visited[k]
-        errors.append(squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62)))
+        measured = squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62))
+        errors += [measured] if np.isfinite(measured).all() else []  # where one action is legal there is nothing to compare
     return best_length(np.array(errors))
 
 
@@ -56,6 +57,8 @@ def squared_errors(rollouts: Rollouts, states: np.ndarray, weights: np.ndarray, 
     candidates = [Candidate(policy.actions[a : a + 1]) for a in dict.fromkeys([own, *actions])]
     if knowing > LEAST_GAIN * max(1e-9, abs(promised)):
         candidates += rollouts.hypotheses(states, weights, labels)
+    if len(candidates) == 1:
+        return np.full(len(LENGTHS), np.nan)
     returns = [rollouts.returns(candidates, (states, weights, labels), WORLDS, length, seed) for length in LENGTHS]
     gains = [earned[1:] - earned[0] for earned in returns]
     errors = np.zeros(len(LENGTHS))
