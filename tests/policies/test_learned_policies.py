@@ -226,3 +226,12 @@ def test_what_others_are_compared_with_stays() -> None:
     most = max(len(candidate.returns) for candidate in candidates)
     assert len(candidates[0].returns) == most > 4
     assert candidates[0].mean < candidates[2].mean
+
+
+def test_what_was_made_to_run_interpreted_is_not_used_compiled() -> None:
+    """It has no compiled functions: to use them there was the end of the process."""
+    model, planner = airoas.domains.Tiger(), FittedQ(learn_seconds=0.0)
+    belief = Particles.sample(model, 20, stream(1))
+    with airoas.running("interpreted"):
+        first = planner.plan(model, belief, stream(2)).action
+    assert planner.plan(model, belief, stream(2)).action == first

@@ -49,7 +49,7 @@ class FittedQ(PreparedPlanner):
 
     def find(self, model: KernelModel) -> tuple[Learned | None, bool]:
         self._refuse(model)
-        is_new, known = model not in _waiting, learned.find_learned(model)
+        is_new, known = (model, current_mode()) not in _waiting, learned.find_learned(model)
         _put_back(model, _take(model, known))
         return known, is_new
 
@@ -79,12 +79,13 @@ class FittedQ(PreparedPlanner):
         learned.load(_checked(model), path)
 
 
-_waiting: dict[Any, list[Advisor]] = {}
+_waiting: dict[tuple[Any, str], list[Advisor]] = {}
+"""By model and mode: what was made to run interpreted has no compiled functions."""
 
 
 def _take(model: KernelModel, known: Learned | None) -> Advisor:
     """One with what is known of a model, for one thread at a time."""
-    waiting = _waiting.get(model, [])
+    waiting = _waiting.get((model, current_mode()), [])
     while waiting:
         with contextlib.suppress(IndexError):  # another thread was faster
             advisor = waiting.pop()
@@ -94,4 +95,4 @@ def _take(model: KernelModel, known: Learned | None) -> Advisor:
 
 
 def _put_back(model: KernelModel, advisor: Advisor) -> None:
-    _waiting.setdefault(model, []).append(advisor)
+    _waiting.setdefault((model, current_mode()), []).append(advisor)

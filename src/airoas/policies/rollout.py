@@ -2,8 +2,9 @@
 
 Candidates are actions followed by a policy, and "as if the truth were in this cluster, until that is refuted, then the policy". Each is
 valued by runs in the particle-belief MDP that begin in the same worlds; those that are worse beyond their errors are dropped, and the
-rest gets more runs, until time or rounds are used up, or only the policy's own action is left (successive rejects). Of many actions those are tried that are best at some price
-of information: the most promising ones would not be looks, which cost and promise nothing where the state is thought to be seen.
+rest gets more runs, until time or rounds are used up, or only the policy's own action is left (successive rejects). Of many actions those
+are tried that are best at some price of information: the most promising ones would not be looks, which cost and promise nothing where the
+state is thought to be seen.
 """
 
 from __future__ import annotations
@@ -206,9 +207,8 @@ class Rollouts:
             own = left[0]
             best = max(left, key=lambda candidate: candidate.gain_over(own)[0])
             rivals = [candidate for candidate in left if candidate is best or _may_be_better(candidate, best)]
-            if (
-                len(rivals) == 1 and best is own
-            ) or now() >= deadline:  # a rare loss shows in many worlds only: what is to replace it goes on
+            # what is to replace the first goes on beside it: a rare loss shows in many worlds only
+            if (len(rivals) == 1 and best is own) or now() >= deadline:
                 break
             left = [own, *(candidate for candidate in rivals if candidate is not own)]
         return finished
