@@ -24,7 +24,7 @@ IN_PAGE: Sections = {
     "adjusted": (("literature",), adjusted),
     "against": (("literature",), against),
     "fewer-particles": (("referee",), measured("fewer particles")),
-    "hints": (("literature", "factorial", "referee", "strangers/fifth", "strangers/sixth"), hints),
+    "hints": (("literature", "factorial", "referee", "strangers/eighth"), hints),
     "paper": (("paper", "literature"), paper),
     "printed": (("referee",), measured("as printed")),
     "hundredth": (("budgets",), hundredth),

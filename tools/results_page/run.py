@@ -20,8 +20,7 @@ COMMANDS = {
     "budgets": "airoas bench results/budgets.toml --out results/budgets --jobs 2",
     "factorial": "airoas bench ablation --only factorial --out results/factorial --jobs 2",
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
-    "strangers/fifth": "airoas bench results/strangers/fifth/spec.toml --out results/strangers/fifth --jobs 16",
-    "strangers/sixth": "airoas bench results/strangers/sixth/spec.toml --out results/strangers/sixth --jobs 2",
+    "strangers/eighth": "airoas bench results/strangers/eighth/spec.toml --out results/strangers/eighth --jobs 16",
 }
 
 
