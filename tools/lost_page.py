@@ -52,8 +52,8 @@ def troubles() -> str:
 
 WAYS = {
     "thirds": "thirds, at the alarm",
-    "proportional": "in proportion to the surprise, wherever it grows",
-    "gentle": "a tenth of that below the alarm, thirds at it",
+    "proportional": "two thirds of the surprise, wherever it grows",
+    "gentle": "a tenth of the surprise below the alarm, thirds at it",
     "augmented": "augmented Monte Carlo localisation",
 }
 
