@@ -9,7 +9,7 @@ from airoas import Updated
 from airoas.belief.surprise import Surprise
 from airoas.domains import Tiger
 from airoas.planners import Random
-from tools.lost_injection import LONG, MOST, SHORT, Augmented, Injecting, Proportional
+from tools.lost_injection import LITTLE, LONG, MOST, SHORT, Augmented, Gentle, Injecting, Proportional
 
 
 def agent(kind: type[Injecting]) -> Any:
@@ -20,6 +20,15 @@ def test_in_proportion_to_a_surprise_that_grows() -> None:
     robot = agent(Proportional)
     robot._surprise = Surprise(0.5)
     assert robot._weight(0.25) == pytest.approx(0.5 * MOST)
+    assert robot._weight(0.75) == 0.0
+    robot._surprise = Surprise(1.0, True)
+    assert robot._weight(1.0) == pytest.approx(MOST)
+
+
+def test_a_little_below_the_alarm() -> None:
+    robot = agent(Gentle)
+    robot._surprise = Surprise(0.5)
+    assert robot._weight(0.25) == pytest.approx(0.5 * LITTLE)
     assert robot._weight(0.75) == 0.0
     robot._surprise = Surprise(1.0, True)
     assert robot._weight(1.0) == pytest.approx(MOST)
