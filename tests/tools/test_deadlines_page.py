@@ -24,16 +24,26 @@ def test_the_page_shows_what_was_measured() -> None:
 def test_figures_of_conditions_and_planners_become_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadlines, "CONDITIONS", dict.fromkeys(("alone", "in company"), deadlines.CONDITIONS["nothing else runs"]))
     monkeypatch.setattr(deadlines, "PLANNERS", {"POMCP": (POMCP, "tiger"), "another": (POMCP, "tiger")})
-    said: list[str] = []
-    measured = deadlines.measure(["POMCP", "another"], 3, said.append)
-    assert len(said) == len(measured["rows"]) == 8 and all(row["p50"] <= row["p99"] <= row["most"] for row in measured["rows"])
+    path = tmp_path / "measured.json"
+    monkeypatch.setattr("sys.argv", ["deadlines", "--decisions", "3", "--out", str(path)])
+    monkeypatch.setattr(deadlines, "SECONDS", (0.01,))
+    deadlines.main()
+    monkeypatch.setattr(deadlines, "SECONDS", (0.01, 0.1))
+    deadlines.main()  # goes on with what is missing
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    cells = {(row["condition"], row["planner"], row["seconds"]) for row in measured["rows"]}
+    assert len(cells) == len(measured["rows"]) == 8 and all(0.0 <= row["p99"] <= row["most"] for row in measured["rows"])
+    measured["rows"].sort(key=lambda row: (row["condition"], row["planner"] != "POMCP", row["seconds"]))
     for number, row in enumerate(measured["rows"]):
         row |= {"p99": 1.0 + number, "most": 2.0 + number}
-    (tmp_path / "measured.json").write_text(json.dumps(measured), encoding="utf-8")
-    shown = late_answers(tmp_path / "measured.json")
+    path.write_text(json.dumps(measured), encoding="utf-8")
+    shown = late_answers(path)
     assert "| alone | 0.01 s | 1.0 (2.0) | 3.0 (4.0) |\n| alone | 0.1 s | 2.0 (3.0) | 4.0 (5.0) |" in shown
     assert "| in company | 0.1 s | 6.0 (7.0) | 8.0 (9.0) |" in shown and "POMCP on tiger, another on tiger" in shown
     assert late_answers(tmp_path / "none.json").startswith("Not measured yet.")
+    path.write_text(json.dumps(measured | {"cpu": "another"}), encoding="utf-8")
+    with pytest.raises(SystemExit, match="on another machine"):
+        deadlines.main()
 
 
 class Late(Random):
