@@ -372,7 +372,7 @@ def stored_policy(value: Any, pick: int) -> None:
             FittedQ().load(model, path)
             FittedQ().plan(model, belief_of(model), stream(0))
         finally:
-            learned._known.pop(model.fingerprint, None)
+            learned._known.pop((model.fingerprint, "auto"), None)
 
 
 def drive(value: Any, pick: int) -> None:

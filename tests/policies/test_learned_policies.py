@@ -11,7 +11,7 @@ import pytest
 
 import airoas
 from airoas import Box, Particles, stream
-from airoas.bounds import store
+from airoas.bounds import find_bounds, store
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned, rollout
@@ -235,3 +235,16 @@ def test_what_was_made_to_run_interpreted_is_not_used_compiled() -> None:
     with airoas.running("interpreted"):
         first = planner.plan(model, belief, stream(2)).action
     assert planner.plan(model, belief, stream(2)).action == first
+
+
+def test_a_policy_corrects_the_values_that_the_planner_was_given() -> None:
+    model, own = MODEL, learned.learn(MODEL, 1e-6)
+    other = learned.learn(model, 1e-6, values="fitted")
+    assert other.digest != own.digest
+    assert learned.find_learned(model, "fitted") is None
+    kept = learned.prepare(model, 1e-6, "fitted")
+    assert (kept.digest, learned.find_learned(model, "fitted")) == (other.digest, kept) and learned.find_learned(model) is None
+    advisor = AIROAS(iterations=1, bounds=("auto", "fitted"), policy="always").advisor(model, find_bounds(model))
+    assert advisor is not None and advisor.learned is kept and other.digest in advisor.name
+    advisor = AIROAS(iterations=1, bounds=("auto", 10.0), policy="always", learn_seconds=0.0).advisor(model, find_bounds(model))
+    assert advisor is not None and advisor.learned is None  # a number tells no action from another: QMDP has its usual values

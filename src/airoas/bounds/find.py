@@ -56,6 +56,7 @@ UPPER = {
     "reached": "Q on the states that simulation reaches, where these are whole numbers, an estimate",
     "grid": "Q on a grid, an estimate",
     "simulated": "value of the fully observable problem, learned from simulation, an estimate",
+    "fitted": "the same from random walks alone, not raised to what following it earns, an estimate",
 }
 _QUIET = 2.0  # seconds
 _MOST_CACHED = 32  # kept in memory
@@ -76,7 +77,7 @@ def find_bounds(model: Any, spec: Spec = "auto", progress: Callable[[str], None]
     being done.
     """
     model = model if model.n_actions else discretised(model)
-    pair = _pair(spec)
+    pair = bounds_named(spec)
     key = (model.fingerprint, repr(pair), current_mode())
     if key not in _cached:
         finder = _Finder(model, progress or (lambda doing: None))
@@ -97,7 +98,8 @@ def find_plans(model: KernelModel, progress: Callable[[str], None] | None = None
     return _Finder(model, progress or (lambda doing: None)).plans
 
 
-def _pair(spec: Any) -> tuple[Any, Any]:
+def bounds_named(spec: Any) -> tuple[Any, Any]:
+    """The lower and the upper one, each a number or a name."""
     if isinstance(spec, str):
         known: dict[str, tuple[Any, Any]] = {"auto": ("auto", "auto"), **NAMED}
         if spec not in known:
@@ -163,7 +165,7 @@ class _Finder:
             return Side(side, sides.bind(sides.value_bounds_upper, model), 1)
         if side in ("heuristic", "rollout"):
             return self._raised(self.lower(side))
-        if side in ("grid", "reached", "simulated"):
+        if side in ("grid", "reached", "simulated", "fitted"):
             return self._values_estimated(side)
         if side in ("auto", "qmdp") and model.has("action_bounds"):
             return Side("qmdp", sides.bind(sides.action_bounds, model), model.n_actions)
@@ -255,6 +257,9 @@ class _Finder:
     def _values_estimated(self, side: str) -> Side:
         if side == "simulated":
             return self._simulated[1]
+        if side == "fitted":
+            checked_discount(self.model)
+            return simulated.values(learned(self.model, side, lambda: simulated.estimate_values(self.model)))
         if side == "reached":
             if not self._reached:
                 problem = f"the states of {type(self.model).__name__} are not whole numbers, or too many"

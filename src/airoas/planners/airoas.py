@@ -20,6 +20,7 @@ from airoas.belief.tempering.anneal import choose_move, draws_of
 from airoas.belief.tempering.moves import BAD_LIKELIHOOD, BAD_STEP
 from airoas.belief.tempering.temper import DEPRIVED, LATE, Tempering, begin, in_use, make_tempering, next_seed, predict, temper_prediction
 from airoas.bounds import Bounds, find_bounds
+from airoas.bounds.find import bounds_named
 from airoas.bounds.store import alone, digest_of_sources, keep, stored
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel, Record, current_mode, kernel
@@ -159,8 +160,8 @@ class AIROAS(BoundedPlanner):
         """Compile, find bounds and learn a policy where one is wanted, so that no decision has to. Idempotent."""
         learns = self.learn_seconds > 0.0 and current_mode() == "compiled"  # elsewhere it would take hours
         if learns and self._wants_policy(model, find_bounds(model, self.bounds)):
-            before = learned.find_learned(model)
-            if learned.prepare(model, learned.PART * self.learn_seconds) is not before:
+            before = self._learned(model)
+            if learned.prepare(model, learned.PART * self.learn_seconds, self._values()) is not before:
                 forget_session(self, model)
             if self.policy == "auto":
                 self._find_lead(model)
@@ -198,14 +199,22 @@ class AIROAS(BoundedPlanner):
     def advisor(self, model: Any, bounds: Bounds) -> Advisor | None:
         if not self._wants_policy(model, bounds) or (self.policy == "auto" and self._search_leads(model)):
             return None
-        known = learned.find_learned(model) if self.learn_seconds > 0.0 else None
+        known = self._learned(model) if self.learn_seconds > 0.0 else None
         if known is None and self.learn_seconds > 0.0 and current_mode() == "compiled":
             _warn_of_nothing_learned(model, self.learn_seconds)
-        return Advisor(model, known, self.macros)
+        return Advisor(model, known, self.macros, self._values())
+
+    def _values(self) -> str:
+        """Of QMDP, which the policy corrects: the upper bound that was asked for, unless it is a number, the same everywhere."""
+        upper = bounds_named(self.bounds)[1]
+        return upper if isinstance(upper, str) else "auto"
+
+    def _learned(self, model: Any) -> learned.Learned | None:
+        return learned.find_learned(model, self._values())
 
     def _lead_name(self, model: Any) -> str:
         """Of the policy that played: another one must play anew."""
-        known = learned.find_learned(model)
+        known = self._learned(model)
         return f"lead {digest_of_sources(Path(__file__).parent)} {self} {known.digest if known else ''}"
 
     def _search_leads(self, model: Any) -> bool:

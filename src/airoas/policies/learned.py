@@ -83,9 +83,16 @@ class Learned:
 _NOTHING = Learned(None, 0, "")
 
 
-def learn(model: KernelModel, seconds: float, progress: Callable[[str], None] = lambda doing: None, start: Forest | None = None) -> Learned:
-    """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit."""
-    policy = make_policy(model, start)
+def learn(
+    model: KernelModel,
+    seconds: float,
+    progress: Callable[[str], None] = lambda doing: None,
+    start: Forest | None = None,
+    values: str = "auto",
+) -> Learned:
+    """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit. values: those
+    of QMDP, which are corrected, an upper bound by its name."""
+    policy = make_policy(model, start, values=values)
     if len(policy.actions) > MOST_ACTIONS:
         return _NOTHING
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
@@ -103,29 +110,29 @@ def learn(model: KernelModel, seconds: float, progress: Callable[[str], None] = 
         collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
         experience.count = part.count
         correction = fit(policy, part, rounds)
-        policy = make_policy(model, correction)
+        policy = make_policy(model, correction, values=values)
         pace = (read_clock() - started) / ROUNDS[rounds]
         rounds += 1
     progress("validating the policy")
-    returns, blind = validate(model, correction, initial, weights)
+    returns, blind = validate(model, correction, initial, weights, values)
     if start is not None:
-        returns["earlier"] = validate(model, start, initial, weights)[0]["learned"]
+        returns["earlier"] = validate(model, start, initial, weights, values)[0]["learned"]
     first = _best(returns)
     second = max((name for name in returns if name != first), key=lambda name: returns[name][0])
     known = Learned(correction, rounds, "", first, blind, returns, 0.0, CUT, seconds, start, _digest(start))
     either = {name: replace(known, policy=name, correction=start if name == "earlier" else correction) for name in (first, second)}
     progress("playing with the filter")
-    policies = {name: policy_of(model, one) for name, one in either.items()}
+    policies = {name: policy_of(model, one, values) for name, one in either.items()}
     if returns[first][0] - returns[second][0] > _CLEAR * math.hypot(returns[first][1], returns[second][1]):
         del policies[second]
     played, visited = contest(model, policies, _WORLDS, _PLAYED * seconds)
     gains = np.subtract(played[second], played[first]) if second in played else np.zeros(1)
     best = second if is_beyond(*mean_and_error(gains), len(gains)) else first
     known = replace(either[best], returns=returns | {f"{name} with the filter": mean_and_error(earned) for name, earned in played.items()})
-    bias = promise(model, policy_of(model, known), initial, weights) - returns[best][0]
+    bias = promise(model, policy_of(model, known, values), initial, weights) - returns[best][0]
     known = replace(known, digest=_digest(known.correction), bias=bias)
     progress("measuring how long rollouts should be")
-    return replace(known, length=find_cut(model, policy_of(model, known), visited, _MEASURED * seconds))
+    return replace(known, length=find_cut(model, policy_of(model, known, values), visited, _MEASURED * seconds))
 
 
 def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -162,12 +169,13 @@ def _digest(correction: Forest | None) -> str:
     return hashlib.sha256(parts).hexdigest()[:16]
 
 
-_known: dict[str, Learned] = {}
+_known: dict[tuple[str, str], Learned] = {}
+"""By model and the values that are corrected."""
 _told: set[str] = set()
 
 
-def _what() -> str:
-    return f"policy {digest_of_sources(Path(__file__).parent)}"
+def _what(values: str = "auto") -> str:
+    return f"policy {digest_of_sources(Path(__file__).parent)} {values}"
 
 
 def is_learnable(model: KernelModel) -> bool:
@@ -175,22 +183,22 @@ def is_learnable(model: KernelModel) -> bool:
     return len(action_rows(model)) <= MOST_ACTIONS
 
 
-def find_learned(model: KernelModel) -> Learned | None:
+def find_learned(model: KernelModel, values: str = "auto") -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
-    return _known.get(model.fingerprint) or (_find_stored(model) if is_learnable(model) else _NOTHING)
+    return _known.get((model.fingerprint, values)) or (_find_stored(model, values) if is_learnable(model) else _NOTHING)
 
 
-def _find_stored(model: KernelModel) -> Learned | None:
+def _find_stored(model: KernelModel, values: str) -> Learned | None:
     """What is on disk now."""
-    arrays = stored(model, _what())
+    arrays = stored(model, _what(values))
     if arrays is not None:
-        _known[model.fingerprint] = from_arrays(arrays)
-    return _known.get(model.fingerprint)
+        _known[model.fingerprint, values] = from_arrays(arrays)
+    return _known.get((model.fingerprint, values))
 
 
-def prepare(model: KernelModel, seconds: float) -> Learned:
+def prepare(model: KernelModel, seconds: float, values: str = "auto") -> Learned:
     """What was learned of a model; learned now where nothing was, or not every round and in less time than this. What is done is logged."""
-    known, name = find_learned(model), type(model).__name__
+    known, name = find_learned(model, values), type(model).__name__
     if known is _NOTHING and model.fingerprint not in _told:
         _told.add(model.fingerprint)
         many = len(action_rows(model))
@@ -200,13 +208,13 @@ def prepare(model: KernelModel, seconds: float) -> Learned:
         waiting.daemon = True
         waiting.start()
         try:
-            with alone(model, _what()):  # two processes learn once
+            with alone(model, _what(values)):  # two processes learn once
                 waiting.cancel()
-                known = _find_stored(model)
+                known = _find_stored(model, values)
                 if known is None or not known.is_enough(seconds):
-                    known = _learn_more(model, known, seconds)
-                    keep(model, _what(), to_arrays(known))
-                    _known[model.fingerprint] = known
+                    known = _learn_more(model, known, seconds, values)
+                    keep(model, _what(values), to_arrays(known))
+                    _known[model.fingerprint, values] = known
         finally:
             waiting.cancel()
     return known
@@ -225,22 +233,22 @@ def log_progress(name: str) -> Callable[[str], None]:
     return say
 
 
-def _learn_more(model: KernelModel, known: Learned | None, seconds: float) -> Learned:
+def _learn_more(model: KernelModel, known: Learned | None, seconds: float, values: str) -> Learned:
     """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
     what was known where a busy machine made no more of them."""
     name = type(model).__name__
     _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
 
     def work() -> tuple[Learned, int]:
-        features = n_features(make_policy(model))  # which finds values first, and may take its time
-        start = known.start if known else find_last(model, _what(), features, len(action_rows(model)))
-        return learn(model, seconds, log_progress(name), start), features
+        features = n_features(make_policy(model, values=values))  # which finds values first, and may take its time
+        start = known.start if known else find_last(model, _what(values), features, len(action_rows(model)))
+        return learn(model, seconds, log_progress(name), start, values), features
 
     new, features = interruptible(work)
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):
-        keep_last(model, _what(), features, new.correction)
+        keep_last(model, _what(values), features, new.correction)
     return new
 
 
@@ -264,7 +272,7 @@ def load(model: KernelModel, path: str | Path) -> Learned:
         raise OptionError(problem, "load it for the model that it was learned for.")
     if known.correction is not None and not is_whole(known.correction, n_features(make_policy(model)), actions):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
-    _known[model.fingerprint] = known
+    _known[model.fingerprint, "auto"] = known
     return known
 
 
@@ -309,9 +317,9 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
     )
 
 
-def policy_of(model: KernelModel, learned: Learned | None) -> Policy:
+def policy_of(model: KernelModel, learned: Learned | None, values: str = "auto") -> Policy:
     """The policy that earned most: QMDP where nothing was learned."""
     if learned is None:
-        return make_policy(model)
+        return make_policy(model, values=values)
     way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)
-    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind, learned.bias)
+    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind, learned.bias, values)

@@ -22,9 +22,12 @@ _MOST_BITS = 53
 _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
-def make_policy(model: KernelModel, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0) -> Policy:
-    """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values."""
-    bounds = find_bounds(model, (0.0, "auto"))
+def make_policy(
+    model: KernelModel, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0, values: str = "auto"
+) -> Policy:
+    """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values. values: the upper
+    bound that they are, by its name."""
+    bounds = find_bounds(model, (0.0, values))
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
     functions, kinds, actions = batch(model), model.shapes.state.kinds, action_rows(model)
     discrete = model if model.n_actions else discretised(model)

@@ -22,17 +22,17 @@ _STEPS_IN_VALIDATION = 1000  # steps for q of one belief, about: here as many pa
 
 
 def validate(
-    model: KernelModel, correction: Forest | None, states: np.ndarray, weights: np.ndarray
+    model: KernelModel, correction: Forest | None, states: np.ndarray, weights: np.ndarray, values: str = "auto"
 ) -> tuple[dict[str, tuple[float, float]], int]:
     """Mean return and its error of what was learned, of QMDP, of the model's own default policy, and of the best blind one, with
     the action of that."""
-    policies = {"learned": make_policy(model, correction), "qmdp": make_policy(model)}
+    policies = {"learned": make_policy(model, correction, values=values), "qmdp": make_policy(model, values=values)}
     if model.has("rollout_action"):
-        policies["default"] = make_policy(model, way=DEFAULT)
+        policies["default"] = make_policy(model, way=DEFAULT, values=values)
     for policy in policies.values():
         policy.scored = max(policy.scored, min(LOOKED_AT, _STEPS_IN_VALIDATION // len(policy.actions)))
     returns = {name: mean_and_error(_earn(model, policy, PARTICLES, states, weights)) for name, policy in policies.items()}
-    always, blind = make_policy(model, way=BLIND), []
+    always, blind = make_policy(model, way=BLIND, values=values), []
     always.scored = 1  # its values are not asked for
     for a in range(len(always.actions)):
         always.blind = a

@@ -67,6 +67,16 @@ def parts(model: KernelModel, arrays: dict[str, np.ndarray]) -> tuple[Side, Side
     return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False)
 
 
+def estimate_values(model: KernelModel) -> dict[str, np.ndarray]:
+    """A forest of the values of the fully observable problem, as they are fitted where random actions lead."""
+    return _learn_values(model, sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions)), follows=False)
+
+
+def values(arrays: dict[str, np.ndarray]) -> Side:
+    """The upper bound that `estimate_values` found."""
+    return Side("fitted mdp", lookup(_forest(arrays, "")), 1, (), False)
+
+
 def estimate_rollouts(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the returns of `rollout_action`. It may look at the state, which a plan must not."""
     return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)])
@@ -114,7 +124,8 @@ class SampledSteps(Record):
     """[n, A, D]"""
 
 
-def _learn_values(model: KernelModel, states: Rows) -> dict[str, np.ndarray]:
+def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> dict[str, np.ndarray]:
+    """follows: learn from what is met where the values are followed as well, and add what they are too low by there."""
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = SampledSteps(
@@ -124,7 +135,7 @@ def _learn_values(model: KernelModel, states: Rows) -> dict[str, np.ndarray]:
     values, forest = np.zeros((n, 1)), zero(1)
     own, later = np.zeros((n, TREES), np.int64), np.zeros((n * actions * d, TREES), np.int64)
     for round_ in range(_ROUNDS):  # the values tell where to split and which states to learn from, and both what the values are
-        if round_ > 0:
+        if round_ > 0 and follows:
             met = _meet(model, lookup(forest), n // 2, stream(round_, "met"))
             states = np.concatenate((met, states[len(met) :]))
         stepped.rewards[:] = 0.0
@@ -139,6 +150,8 @@ def _learn_values(model: KernelModel, states: Rows) -> dict[str, np.ndarray]:
             learn(forest, own, values, np.zeros(len(forest.cut)))
             if _backup(stepped, model.discount, forest.values, later, values) < small:
                 break
+    if not follows:
+        return _shifted(forest, 0.0)
     most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
     estimates, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)

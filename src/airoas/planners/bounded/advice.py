@@ -59,10 +59,10 @@ class Outlook:
 class Advisor:
     """A policy on a model, with a workspace for rollouts; asked for one belief at a time."""
 
-    def __init__(self, model: Any, learned: Learned | None, macros: bool = True) -> None:
+    def __init__(self, model: Any, learned: Learned | None, macros: bool = True, values: str = "auto") -> None:
         self.learned = learned
         self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
-        self.rollouts = Rollouts(model, policy_of(model, learned), cut=learned.length if learned else CUT)
+        self.rollouts = Rollouts(model, policy_of(model, learned, values), cut=learned.length if learned else CUT)
         self.space = None if model.n_actions else model.space
         self.macros = own_macros(model) if macros else []
         self.repeats = macros and not self.macros and not (learned and _has_gained(learned))

@@ -16,7 +16,7 @@ import numpy as np
 
 from airoas.belief.particles import Particles, _checked
 from airoas.bounds import Bounds, find_bounds
-from airoas.bounds.find import _pair
+from airoas.bounds.find import bounds_named
 from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import stop_if_interrupted
 from airoas.compiler.kernels import Kernel, current_mode, interpreted
@@ -77,7 +77,7 @@ class BoundedPlanner(PreparedPlanner):
             raise OptionError(f"gap is {self.gap}", "choose 0 or more.")
         if isinstance(self.bounds, list):  # as files have them; options are hashed
             object.__setattr__(self, "bounds", tuple(self.bounds))
-        _pair(self.bounds)
+        bounds_named(self.bounds)
 
     def fits(self, model: KernelModel) -> str | None:
         """Why this planner cannot plan for the model, or None."""
