@@ -226,7 +226,7 @@ def test_learning_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFi
     for quiet, prepare in ((0.0, airoas.Agent(model, FittedQ(), seed=0).prepare), (1000.0, lambda: FittedQ().prepare(model))):
         monkeypatch.setattr(learned, "_known", {})
         monkeypatch.setattr(learned, "QUIET", quiet)
-        monkeypatch.setattr(learned, "_what", lambda quiet=quiet: f"policy {quiet}")
+        monkeypatch.setattr(learned, "_what", lambda values, quiet=quiet: f"policy {quiet}")
         caplog.clear()
         prepare()
         lines = [record for record in caplog.records if record.message.startswith(("learning", "Harbour: "))]
