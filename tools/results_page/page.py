@@ -12,6 +12,7 @@ from tools.results_page.literature import adjusted, against, few, planners, targ
 from tools.results_page.paper import hundredth, paper, rocks, untuned
 from tools.results_page.referee import hints, measured
 from tools.results_page.run import COMMANDS, Run, runs_in
+from tools.results_page.strangers import ablation, again, policy
 from tools.results_page.variations import budgets, factorial
 
 Sections = dict[str, tuple[tuple[str, ...], Callable[..., str]]]
@@ -25,6 +26,9 @@ IN_PAGE: Sections = {
     "against": (("literature",), against),
     "fewer-particles": (("referee",), measured("fewer particles")),
     "hints": (("literature", "factorial", "referee", "strangers/eighth"), hints),
+    "policy": (("strangers/eighth", "strangers/policy", "strangers/poker"), policy),
+    "ablation": (("strangers/ablation",), ablation),
+    "again": (("hinted", "literature"), again),
     "paper": (("paper", "literature"), paper),
     "printed": (("referee",), measured("as printed")),
     "hundredth": (("budgets",), hundredth),

@@ -21,6 +21,10 @@ COMMANDS = {
     "factorial": "airoas bench ablation --only factorial --out results/factorial --jobs 2",
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
     "strangers/eighth": "airoas bench results/strangers/eighth/spec.toml --out results/strangers/eighth --jobs 16",
+    "strangers/policy": "airoas bench results/strangers/policy/spec.toml --out results/strangers/policy --jobs 16",
+    "strangers/poker": "airoas bench strangers --only poker --out results/strangers/poker --jobs 16",
+    "strangers/ablation": "airoas bench strangers --only ablation --out results/strangers/ablation --jobs 16",
+    "hinted": "airoas bench results/hinted.toml --out results/hinted --jobs 16",
 }
 
 
