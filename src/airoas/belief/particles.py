@@ -82,7 +82,7 @@ class Particles:
         batch(model).initial(states, np.empty(n, np.bool_), seed)
         if not np.isfinite(states).all():
             raise ModelError("gives a state that is not finite", "return finite numbers.", where=location(model, "initial"))
-        return cls(states)._of(model)
+        return Particles._own(states, np.full(n, -np.log(n)), model)
 
     @classmethod
     def exact(cls, model: Any) -> Particles:

@@ -8,6 +8,7 @@ and "interpreted" (breakpoints work). Two more are a GPU's, "cuda" and "alone" (
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import math
@@ -37,7 +38,13 @@ def current_mode() -> str:
     """The mode in force: set by `running`, else by the environment variable AIROAS_MODE, else "compiled"."""
     if numba.config.DISABLE_JIT:
         return "interpreted"
-    return _mode or _valid(os.environ.get("AIROAS_MODE", "compiled"), "AIROAS_MODE")
+    return _mode or _mode_of_environment()
+
+
+@functools.cache
+def _mode_of_environment() -> str:
+    """Looked up once in a process: every call of a kernel asks, and a look takes a thirtieth of a small update."""
+    return _valid(os.environ.get("AIROAS_MODE", "compiled"), "AIROAS_MODE")
 
 
 def _valid(name: str, source: str) -> str:

@@ -18,7 +18,7 @@ from airoas.modelling.actions import ActionSpace
 from airoas.modelling.compiled import ROWS, as_written, native_class
 from airoas.modelling.gate import gate_of
 from airoas.modelling.interface import FINITE, HOOKS
-from airoas.modelling.introspection import location, structure_problems, written_in
+from airoas.modelling.introspection import has_written, location, structure_problems
 from airoas.modelling.layout import Shape, Shapes, is_number
 from airoas.rng import Rng, stream
 from airoas.tables import numbers
@@ -117,7 +117,7 @@ class Model(Native):
 
     def has(self, name: str) -> bool:
         """Whether the user wrote this optional method."""
-        return name in written_in(type(self))
+        return has_written(type(self), name)
 
     @property
     def is_finite(self) -> bool:

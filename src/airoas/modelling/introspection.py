@@ -22,12 +22,17 @@ _NAMEDTUPLE_OWN = {"_make", "_replace", "_asdict", "_fields", "_field_defaults",
 
 def written_in(kind: type) -> dict[str, Any]:
     """What the user wrote in the class: methods, properties, constants."""
-    user: Any = getattr(kind, "_user_class", kind)
-    return {
-        name: value
-        for name, value in vars(user).items()
-        if name not in _NAMEDTUPLE_OWN and not name.startswith("__") and name not in user._fields
-    }
+    return {name: value for name, value in vars(_users(kind)).items() if has_written(kind, name)}
+
+
+def has_written(kind: type, name: str) -> bool:
+    """Whether the user wrote a method, property or constant of this name in the class."""
+    user = _users(kind)
+    return name in vars(user) and name not in _NAMEDTUPLE_OWN and not name.startswith("__") and name not in user._fields
+
+
+def _users(kind: type) -> Any:
+    return getattr(kind, "_user_class", kind)
 
 
 def functions_in(kind: type) -> dict[str, types.FunctionType]:
