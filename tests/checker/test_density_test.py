@@ -45,8 +45,8 @@ def log_two_peaks(x: float, weight: float = 0.3, sd: float = 0.1) -> float:
     return math.log(weight) + log_normal(x, 10.0, sd) if x > 0.0 else math.log(1.0 - weight) + log_normal(x, -10.0, sd)
 
 
-def lost_or_seen(rng: Rng) -> tuple[int, float]:
-    return (0, 0.0) if rng.uniform() < 0.4 else (1, 2.0 + 0.5 * rng.normal())
+def lost_or_seen(rng: Rng, lost: float = 0.4, sd: float = 0.5) -> tuple[int, float]:
+    return (0, 0.0) if rng.uniform() < lost else (1, 2.0 + sd * rng.normal())
 
 
 def log_lost_or_seen(o: tuple[int, float], lost: float = 0.4, sd: float = 0.5) -> float:
@@ -102,6 +102,7 @@ AGREE: dict[str, tuple[Callable, Callable]] = {
     "a grid of floats": (lambda r: (0.1 * r.integer(300),), lambda o: -math.log(300)),
     "cut at zero": (lambda r: (max(0.0, r.normal()),), lambda o: math.log(0.5) if o[0] == 0.0 else log_normal(o[0])),
     "lost or seen": (lost_or_seen, log_lost_or_seen),
+    "hardly ever seen, then sharply": (lambda r: lost_or_seen(r, 0.99, 0.05), lambda o: log_lost_or_seen(o, 0.99, 0.05)),
     "correlated": (correlated, log_correlated),
     "ten normals": (ten_normals, lambda o: sum(map(log_normal, o))),
     "eight uniforms": (lambda r: tuple(r.uniform() for _ in range(8)), lambda o: sum(map(log_uniform, o))),

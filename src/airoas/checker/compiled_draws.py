@@ -18,7 +18,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape
 
-SLOW = 40e-6
+SLOW = 12e-6
 """Seconds of a call from which on tens of thousands of them take longer than compiling."""
 _TRIED = 20
 _TYPES = {"float": float, "int": int, "bool": bool}

@@ -257,7 +257,7 @@ class _Fitted:
             self._values[key], self._probability[key] = values, float(len(members))
         kept = sum(self._probability.values())
         self._probability = {key: count / kept for key, count in self._probability.items()}
-        self.is_discrete = not self._rest
+        self.is_discrete = not any(np.isnan(values).any() for values, _ in groups.values())
         self.can_tell = bool(self._probability) and all(normals.can_tell for _, normals in self._rest.values())
         self._centre = np.median(rows, axis=0)
         spread = np.subtract(*np.quantile(rows, [0.75, 0.25], axis=0)) / 1.349

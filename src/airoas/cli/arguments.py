@@ -120,7 +120,8 @@ def add_agent(parser: Any) -> None:
     """The agent's belief, and the length of episodes: --filter, --particles, --max-steps."""
     remark = "the agent's belief update: auto, bootstrap, annealed, adaptive, exact, or file.py:Filter"
     parser.add_argument("--filter", default="auto", metavar="NAME", help=remark)
-    parser.add_argument("--particles", type=positive, default=10_000, metavar="N", help="particles of that belief (default 10000)")
+    remark = "particles of that belief (default 10000; an adaptive filter begins with twenty times as many)"
+    parser.add_argument("--particles", type=positive, default=10_000, metavar="N", help=remark)
     parser.add_argument("--max-steps", type=positive, metavar="N", help="length of an episode (default: the domain's own)")
 
 

@@ -27,6 +27,7 @@ from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
 from airoas.policies.qmdp import make_policy
+from airoas.policies.repeats import repeating_gains
 from airoas.policies.rollout import CUT
 from airoas.policies.stored import read_stored
 from airoas.policies.validation import contest, is_beyond, mean_and_error, promise, validate
@@ -44,7 +45,7 @@ _KEEP = 0.3  # of the beliefs on a walk
 _CLEAR = 5.0  # errors by which a policy is better in validation for no other to play
 _INITIAL = 20_000  # states that stand for the initial belief
 _PLAYED = 0.15  # of the time to learn, for episodes with a real filter
-_MEASURED = 0.1  # and for how long rollouts should be
+_MEASURED, _REPEATED = 0.05, 0.05  # and for how long rollouts should be, and whether they gain by repeated actions
 _WORLDS = 12  # of these episodes, at most
 _log = logging.getLogger("airoas")
 
@@ -68,6 +69,8 @@ class Learned:
     """By how much the policy promises more than it earned there."""
     length: int = CUT
     """Steps of a rollout after which it is believed for the rest."""
+    repeats: bool = False
+    """Whether rollouts gain by actions that are repeated."""
     seconds: float = math.inf
     """What it was allowed; infinite where it came from a file."""
     start: Forest | None = None
@@ -101,7 +104,7 @@ def learn(
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
     _warm_up(model, policy, initial, weights)
     begun, pace = read_clock(), 0.0
-    limit = (1.0 - _PLAYED - _MEASURED) * seconds
+    limit = (1.0 - _PLAYED - _MEASURED - _REPEATED) * seconds
     while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < limit):
         started = read_clock()
         progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
@@ -119,7 +122,7 @@ def learn(
         returns["earlier"] = validate(model, start, initial, weights, values)[0]["learned"]
     first = _best(returns)
     second = max((name for name in returns if name != first), key=lambda name: returns[name][0])
-    known = Learned(correction, rounds, "", first, blind, returns, 0.0, CUT, seconds, start, _digest(start))
+    known = Learned(correction, rounds, "", first, blind, returns, seconds=seconds, start=start, began=_digest(start))
     either = {name: replace(known, policy=name, correction=start if name == "earlier" else correction) for name in (first, second)}
     progress("playing with the filter")
     policies = {name: policy_of(model, one, values) for name, one in either.items()}
@@ -132,7 +135,9 @@ def learn(
     bias = promise(model, policy_of(model, known, values), initial, weights) - returns[best][0]
     known = replace(known, digest=_digest(known.correction), bias=bias)
     progress("measuring how long rollouts should be")
-    return replace(known, length=find_cut(model, policy_of(model, known, values), visited, _MEASURED * seconds))
+    known = replace(known, length=find_cut(model, policy_of(model, known, values), visited, _MEASURED * seconds))
+    progress("measuring whether repeated actions gain")
+    return replace(known, repeats=repeating_gains(model, policy_of(model, known, values), visited, _REPEATED * seconds))
 
 
 def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
@@ -285,6 +290,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "blind": np.array(learned.blind),
         "bias": np.array(learned.bias),
         "length": np.array(learned.length),
+        "repeats": np.array(int(learned.repeats)),
         "seconds": np.array(learned.seconds),
         "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
@@ -311,6 +317,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         returns={name: (float(mean), float(error)) for name, (mean, error) in zip(names, returns, strict=True)},
         bias=float(arrays["bias"]),
         length=int(arrays["length"]),
+        repeats=bool(arrays["repeats"]),
         seconds=float(arrays.get("seconds", math.inf)),
         start=start,
         began=str(arrays["began"]),

@@ -57,4 +57,4 @@ def make_policy(
 
 def _bits(values: np.ndarray, kind: str) -> int:
     most = int(values.max())
-    return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE <= most < 1 << _MOST_BITS else 0
+    return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE - 1 <= most < 1 << _MOST_BITS else 0

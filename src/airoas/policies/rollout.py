@@ -20,6 +20,7 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import kernel
 from airoas.modelling.actions import ActionSpace
 from airoas.modelling.kernel_model import KernelModel
+from airoas.modelling.macros import LONGEST
 from airoas.policies.belief_mdp import (
     FOLLOW,
     FORCED,
@@ -87,6 +88,11 @@ class Candidate:
         gaps = np.subtract(self.returns[:n], other.returns[:n])
         squares = float(((gaps - gaps.mean()) ** 2).sum()) + _DOUBT * float(np.var(other.returns[:n], ddof=1))
         return float(gaps.mean()), math.sqrt(squares / (n - 1 + _DOUBT) / n) + 1e-12
+
+
+def repeated(actions: np.ndarray) -> list[Candidate]:
+    """Each of these actions [n, .] again and again, until something is seen."""
+    return [Candidate(macro) for macro in np.repeat(actions[:, None], LONGEST, axis=1)]
 
 
 class Rollouts:

@@ -19,6 +19,7 @@ _LAYOUT = {
     "blind": ("i", 0),
     "bias": ("f", 0),
     "length": ("i", 0),
+    "repeats": ("i", 0),
     "began": ("U", 0),
     "validated": ("U", 1),
     "returns": ("f", None),  # none where nothing was validated

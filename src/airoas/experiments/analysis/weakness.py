@@ -33,7 +33,10 @@ def weaknesses(summary: Summary) -> list[str]:
     remarks += _of_policy(summary.policy)
     if summary.episodes >= _FEWEST and summary.overrated > OVERRATED:
         problem = f"it promised {summary.promised:.3g} at the start and earned {summary.mean:.3g}, {summary.overrated:.0f} errors less"
-        remarks.append(f"{problem}. Its values are too high somewhere: more particles, or another planner, may do better.")
+        remarks.append(
+            f"{problem}. Its values are too high somewhere, as where what tells the state is far away: "
+            "more particles, `macros` that lead there (docs/actions.md) or another planner may do better."
+        )
     return [f"{summary.planner} on {summary.domain}: {sentence}" for sentence in remarks]
 
 

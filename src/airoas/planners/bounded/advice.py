@@ -12,7 +12,7 @@ from airoas.belief.resampling import indices
 from airoas.compiler.clock import now
 from airoas.modelling.macros import LONGEST, own_macros
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts
+from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts, repeated
 from airoas.rng import stream
 
 REFINED = 4
@@ -62,10 +62,11 @@ class Advisor:
     def __init__(self, model: Any, learned: Learned | None, macros: bool = True, values: str = "auto") -> None:
         self.learned = learned
         self.name = f"{learned.policy}, {learned.rounds} rounds, {learned.digest}" if learned else "qmdp, nothing was learned"
-        self.rollouts = Rollouts(model, policy_of(model, learned, values), cut=learned.length if learned else CUT)
         self.space = None if model.n_actions else model.space
         self.macros = own_macros(model) if macros else []
-        self.repeats = macros and not self.macros and not (learned and _has_gained(learned))
+        self.repeats = macros and not self.macros and (learned is None or learned.repeats)
+        length = learned.length if learned else CUT
+        self.rollouts = Rollouts(model, policy_of(model, learned, values), cut=CUT + LONGEST if self.repeats else length)
 
     def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""
@@ -89,10 +90,10 @@ class Advisor:
             tried = np.concatenate([rollouts.refine(self.space, tried[:REFINED], outlook.seed, deadline), tried[REFINED:]])
         rows = dict.fromkeys(tuple(row) for row in (action, searched, *tried))
         candidates = [Candidate(np.array([row])) for row in rows]
+        candidates += repeated(tried) if self.repeats else []
         labels = np.zeros(len(outlook.weights), np.int64)
         if outlook.knowing > LEAST_GAIN * max(1e-9, abs(outlook.promised)):
             macros = [macro for macro in self.macros if self.space is not None or outlook.allowed[int(macro[0, 0])]]
-            macros += [*np.repeat(tried[:, None], LONGEST, axis=1)] if self.repeats else []
             candidates += [Candidate(macro) for macro in macros]
             candidates += rollouts.hypotheses(*belief, labels)
         candidates = candidates[: rollouts.affordable(deadline - now())]
@@ -110,14 +111,6 @@ class Advisor:
         spread = float(np.std(best.returns, ddof=1) / math.sqrt(n)) if n > 1 else math.inf
         tried = np.array([candidate.actions[0] for candidate in candidates if candidate.returns and len(candidate.actions)])
         return Advice(action, best.mean if n else outlook.promised, spread, runs, improved, tried.reshape(-1, len(action)))
-
-
-def _has_gained(learned: Learned) -> bool:
-    """Whether what was learned, or QMDP, earned more than a blind policy, beyond errors; else the way to what tells the state may have
-    been too long, and repeated actions are tried."""
-    blind, error = learned.returns.get("blind", (math.inf, 0.0))
-    others = (learned.returns[name] for name in ("learned", "qmdp") if name in learned.returns)
-    return any(mean - blind > math.hypot(error, own) for mean, own in others)
 
 
 def _is_better(candidate: Candidate, own: Candidate) -> bool:
