@@ -204,6 +204,15 @@ endless_recursion | Broken.depth | calls itself without end
 +
 +    def is_terminal(self, s):
 
+field_named_view | Broken.step | a field named `view` cannot be compiled
+     y: float
+-    n: int
++    view: int
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + a - 0.5, s.view + 1), -1.0
+-        return s.n >= 5
++        return s.view >= 5  # <- here
+
 formatted_text | Broken.step | an f-string
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
 +        name = f"{s.y:.2f}"  # <- here

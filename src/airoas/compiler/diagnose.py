@@ -129,6 +129,11 @@ def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
 
 _SENTENCES = (
     (
+        r"'(view)' can only be called on NumPy dtypes",
+        "a field named `{0}` cannot be compiled, for the compiler has an attribute of that name",
+        "give the field another name.",
+    ),
+    (
         r"setitem\(((?:Vector|Flags)\[[\d, ]+\])",
         "changes a {0}, which is a value",
         "write `x = x.with_(i, value)`, or `x = x.copy()` first.",

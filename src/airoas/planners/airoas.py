@@ -112,7 +112,7 @@ class AIROAS(BoundedPlanner):
     learn_seconds: float = 30.0
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     macros: bool = True
-    """Its rollouts try macro-actions: the model's own (`macros()`), or repeated actions where it was measured in `prepare` that these gain."""
+    """Its rollouts try macro-actions: the model's own (`macros()`), or repeated ones where `prepare` measured that these gain."""
     open_root: bool = True
     """Where the bounds are estimates every action of the root is branched first, while half of the time for the search lasts."""
     literal_weights: str = "likelihood"
