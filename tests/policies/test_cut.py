@@ -57,6 +57,20 @@ def test_a_run_is_as_short_as_what_was_learned_allows(biases: tuple[float, ...],
     assert best_length(measured(biases, 3000)) == length
 
 
+def test_what_is_clearly_worse_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third candidate with wild returns far below would ask for short runs, and hide that they are off."""
+    plain = Scripted.returns
+    biases = (5.0, 5.0, 0.0)
+    alone = measured(biases, 200).mean(axis=0)
+
+    def with_another(self: Scripted, candidates: list[Candidate], belief: Any, worlds: int, length: int, seed: int) -> np.ndarray:
+        wild = np.random.default_rng(1).normal(-1e3, 100.0, worlds)
+        return np.concatenate([plain(self, candidates, belief, worlds, length, seed), wild[None]])
+
+    monkeypatch.setattr(Scripted, "returns", with_another)
+    assert measured(biases, 200).mean(axis=0) == pytest.approx(alone, rel=1e-12)
+
+
 def test_the_longest_stays_where_little_is_known() -> None:
     assert best_length(measured((0.0, 0.0, 0.0), cut.FEWEST - 1)) == CUT
     wild = np.zeros((30, len(LENGTHS)))

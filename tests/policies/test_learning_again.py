@@ -234,7 +234,13 @@ def test_learning_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFi
         said.append([record.message.partition(" (")[0] for record in lines])
     first = "learning a policy for Harbour, up to 21 s; it is kept for later runs"
     doing = ("learning, round 1 of 2", "learning, round 2 of 2", "validating the policy", "playing with the filter")
-    assert said == [[first, *(f"Harbour: {what}" for what in (*doing, "measuring how long rollouts should be"))], [first]]
+    assert said == [
+        [
+            first,
+            *(f"Harbour: {what}" for what in (*doing, "measuring how long rollouts should be", "measuring whether repeated actions gain")),
+        ],
+        [first],
+    ]
 
 
 def test_workers_say_it(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import airoas
 from airoas import stream
 from airoas.belief.particles import Particles
 from airoas.planners import AIROAS
-from airoas.policies import repeats
+from airoas.policies import learned
 from airoas.policies.qmdp import make_policy
 from airoas.policies.repeats import WORLDS, gain_at, repeating_gains
 from airoas.policies.rollout import Candidate
@@ -94,8 +94,8 @@ def test_nothing_is_tried_where_no_belief_was_met() -> None:
 
 def test_the_way_to_a_far_sign_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it comes: 14 steps and a right door earn 6.2, a door by chance nothing."""
-    model, planner = Sign(), AIROAS(iterations=50, learn_seconds=2.0)
-    monkeypatch.setattr(repeats, "FEWEST", 12)
+    monkeypatch.setattr(learned, "ROUNDS", (1000,))
+    model, planner = Sign(), AIROAS(iterations=50, policy="always", learn_seconds=1e6)  # rounds end it, not time
     planner.prepare(model)
     returns = [airoas.simulate(model, planner, seed=seed, particles=200).discounted_return for seed in range(4)]
     assert min(returns) > 6.0

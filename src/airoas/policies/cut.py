@@ -3,7 +3,8 @@
 A short run has little chance in it, and many fit a decision; but what was learned may be wrong. Both are measured, at beliefs that the
 policy meets: what candidates gain over the policy's own action, by runs of several lengths in the same worlds. A length is judged by its
 mean squared error: the variance that is left after the runs that time allows, and the square of how far it is from the longest, from which
-chance is taken off; with two standard errors of that on top, so that runs stay long where too little is known.
+chance is taken off; with two standard errors of that on top, so that runs stay long where too little is known. Candidates that are clearly
+worse by runs of every length do not count: how wild a door is that nobody would open says nothing of how long to look at the others.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def find_cut(model: KernelModel, policy: Policy, visited: list[tuple[np.ndarray,
             break
         states, weights = visited[k]
         measured = squared_errors(rollouts, states, weights, stream(int(k), "cut").bits(62))
-        errors += [measured] if np.isfinite(measured).all() else []  # where one action is legal there is nothing to compare
+        errors += [measured] if np.isfinite(measured).all() else []  # where no action contends there is nothing to compare
     return best_length(np.array(errors))
 
 
@@ -61,7 +62,10 @@ def squared_errors(rollouts: Rollouts, states: np.ndarray, weights: np.ndarray, 
         return np.full(len(LENGTHS), np.nan)
     returns = [rollouts.returns(candidates, (states, weights, labels), WORLDS, length, seed) for length in LENGTHS]
     gains = [earned[1:] - earned[0] for earned in returns]
-    errors = np.zeros(len(LENGTHS))
+    contends = np.any([gain.mean(axis=1) + SURE * gain.std(axis=1, ddof=1) / math.sqrt(WORLDS) >= 0.0 for gain in gains], axis=0)
+    if not contends.any():
+        return np.full(len(LENGTHS), np.nan)
+    gains, errors = [gain[contends] for gain in gains], np.zeros(len(LENGTHS))
     for i, (length, gain) in enumerate(zip(LENGTHS, gains, strict=True)):
         off = gain - gains[-1]
         bias = off.mean(axis=1) ** 2 - off.var(axis=1, ddof=1) / WORLDS
