@@ -16,7 +16,7 @@ from airoas.compiler.clock import deadlines_in
 from airoas.planners import AIROAS, POMCP
 from tools.lost_study import FOLDER, Record
 
-NAMES = ("light-dark-1.0", "tag", "laser-tag", "rock-sample-11-11")
+CASES = [("AIROAS", name) for name in ("light-dark-1.0", "tag", "laser-tag", "rock-sample-11-11")] + [("POMCP", "tag")]
 PLANNERS = {"AIROAS": AIROAS, "POMCP": POMCP}
 SECONDS, EPISODES, STEPS = 0.1, 10, 6
 SEEDS = 780_000
@@ -60,13 +60,12 @@ def main() -> None:
     with open(FOLDER / "tree.csv", "w", newline="") as file, deadlines_in("cpu"):
         writer = csv.DictWriter(file, ["domain", "planner", "seed", "step", "left", "most"])
         writer.writeheader()
-        for name in NAMES:
-            for label, kind in PLANNERS.items():
-                for seed in range(SEEDS, SEEDS + EPISODES):
-                    for step, (fraction, most) in enumerate(decisions(name, kind(seconds=SECONDS), seed)):
-                        record: Record = {"domain": name, "planner": label, "seed": seed, "step": step}
-                        writer.writerow(record | {"left": round(fraction, 5), "most": round(most, 5)})
-                    file.flush()
+        for label, name in CASES:
+            for seed in range(SEEDS, SEEDS + EPISODES):
+                for step, (fraction, most) in enumerate(decisions(name, PLANNERS[label](seconds=SECONDS), seed)):
+                    record: Record = {"domain": name, "planner": label, "seed": seed, "step": step}
+                    writer.writerow(record | {"left": round(fraction, 5), "most": round(most, 5)})
+                file.flush()
 
 
 if __name__ == "__main__":
