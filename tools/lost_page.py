@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from statistics import mean, median, stdev
 
-from tools.lost_study import INFORMED, LONGEST, SETTLED, STEPS, domains, load
+from tools.lost_study import INFORMED, LONGEST, SETTLED, STEPS, TROUBLES, domains, load
 from tools.marks import ROOT, fill, table
 
 PAGE = ROOT / "docs" / "robot.md"
 SAID = {
     "none": "nothing",
+    "no idea": "nothing, and it does not know where it begins",
     "wrong room": "its belief is put into another room",
     "slip": "a wheel slips: half of every stride",
     "kidnapped": "it is carried to another place",
@@ -27,7 +28,7 @@ def troubles() -> str:
         in_time = sum(int(row["noticed"]) <= LONGEST - SETTLED for row in noticed)
         soon = str(sum(int(row["informative"]) <= INFORMED for row in noticed))
         had_fewer = sum(not row["noticed"] and int(row["informative"]) < INFORMED for row in plain)
-        if had_fewer and trouble != "none":
+        if had_fewer:
             soon += f" ({had_fewer} had fewer)"
         steps = f"{median(int(row['noticed']) for row in noticed):g}" if noticed else "-"
         recovered = [sum(_back(row) for row in some) for some in (plain, helped)]
@@ -35,9 +36,9 @@ def troubles() -> str:
             f"{sum(int(row['near']) for row in some) / (LONGEST - SETTLED) / max(1, len(some)):.0%}".replace("%", " %")
             for some in (plain, helped)
         ]
-        back = ["-", "-"] if trouble == "none" else [str(count) for count in recovered]
+        back = ["-", "-"] if trouble in TROUBLES[:2] else [str(count) for count in recovered]
         runs = str(len(plain)) if len(plain) == len(helped) else f"{len(plain)} / {len(helped)}"
-        lines.append([said, runs, str(in_time), "-" if trouble == "none" else soon, steps, " / ".join(back), " / ".join(near)])
+        lines.append([said, runs, str(in_time), "-" if trouble in TROUBLES[:2] else soon, steps, " / ".join(back), " / ".join(near)])
     header = [
         "what happens",
         "runs",
@@ -50,49 +51,36 @@ def troubles() -> str:
     return table(header, lines)
 
 
-WAYS = {
-    "thirds": "thirds, at the alarm",
-    "proportional": "two thirds of the surprise, wherever it grows",
-    "gentle": "a tenth of the surprise below the alarm, thirds at it",
-    "augmented": "augmented Monte Carlo localisation",
-}
+def unharmed() -> str:
+    """What recovery costs where nothing is wrong."""
+    rows, said = load("troubles"), []
+    for trouble, start in zip(TROUBLES[:2], ("from a known place", "from no idea of where one is"), strict=True):
+        some = [row for row in rows if row["trouble"] == trouble]
+        plain, helped = ({row["seed"]: row for row in some if row["recover"] == flag} for flag in ("False", "True"))
+        gains = [100.0 * (float(helped[seed]["weight"]) - float(row["weight"])) for seed, row in plain.items() if seed in helped]
+        seconds = [median(float(row["cpu_seconds"]) for row in part.values()) / LONGEST for part in (plain, helped)]
+        error = stdev(gains) / math.sqrt(len(gains))
+        said.append(
+            f"{start} {mean(gains):+.1f} ± {error:.1f} % of the weight near the truth (paired, n = {len(gains)}, standard error), "
+            f"{1e3 * seconds[0]:.0f} ms of CPU time a step without and {1e3 * seconds[1]:.0f} ms with it (median)"
+        )
+    return f"What it costs where nothing is wrong: {'; '.join(said)}."
 
 
-def injection() -> str:
-    rows = load("injection")
-    lines = []
-    measured = {way: said for way, said in WAYS.items() if any(row["way"] == way for row in rows)}
-    for way, said in measured.items():
-        line = [said]
-        for trouble in SAID:
-            some = [row for row in rows if (row["way"], row["trouble"]) == (way, trouble)]
-            back = sum(_back(row) for row in some)
-            near = [int(row["near"]) / (LONGEST - SETTLED) for row in some]
-            error = stdev(near) / math.sqrt(len(near))
-            line.append(("" if trouble == "none" else f"{back} of {len(some)}; ") + f"{100.0 * mean(near):.0f} ± {100.0 * error:.0f} %")
-        seconds = [float(row["cpu_seconds"]) for row in rows if (row["way"], row["trouble"]) == (way, "none")]
-        lines.append([*line, f"{median(seconds):.1f} s"])
-    ways = table(["what is injected", *SAID.values(), "CPU time of a run where nothing happens (median)"], lines)
-    compared = "; ".join(
-        f"{said} {sum(_back(row) for row in rows if row['way'] == way and row['trouble'] != 'none')}" for way, said in measured.items()
-    )
-    pairs = [_near(rows, "proportional")[seed] - near for seed, near in _near(rows, "thirds").items()]
-    error = stdev(pairs) / math.sqrt(len(pairs))
-    return (
-        f"{ways}\n\nBack in time in all troubles: {compared}. In the wrong room a robot is near the truth at {100.0 * mean(pairs):.0f} ± "
-        f"{100.0 * error:.0f} % more of the steps in proportion than with thirds (paired, n = {len(pairs)}, standard error)."
-    )
+def tree() -> str:
+    """How much of a tree is left, of each domain and planner."""
+    rows, lines = load("tree"), []
+    for name, planner in dict.fromkeys((row["domain"], row["planner"]) for row in rows):
+        some = [row for row in rows if (row["domain"], row["planner"]) == (name, planner)]
+        fractions = [[100.0 * float(row[column]) for row in some] for column in ("left", "most")]
+        errors = [stdev(fraction) / math.sqrt(len(fraction)) for fraction in fractions]
+        lines.append([name, planner, str(len(some)), *(f"{mean(s):.1f} ± {e:.1f} %" for s, e in zip(fractions, errors, strict=True))])
+    return table(["domain", "planner", "decisions", "left", "at most, whatever is seen"], lines)
 
 
 def _back(row: dict[str, str]) -> bool:
     """Whether a robot was near the truth again within 30 steps."""
     return 0 < int(row["recovered"] or 0) <= 30
-
-
-def _near(rows: list[dict[str, str]], way: str) -> dict[str, float]:
-    """By seed, at which fraction of the steps a robot whose belief was put into another room was near the truth."""
-    some = [row for row in rows if (row["way"], row["trouble"]) == (way, "wrong room")]
-    return {row["seed"]: int(row["near"]) / (LONGEST - SETTLED) for row in some}
 
 
 def particles() -> str:
@@ -181,5 +169,5 @@ def interval(k: int, n: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    sections = {"troubles": troubles(), "injection": injection(), "false alarms": false_alarms(), "cost": cost()}
+    sections = {"troubles": troubles(), "unharmed": unharmed(), "tree": tree(), "false alarms": false_alarms(), "cost": cost()}
     fill(PAGE, sections | {"particles": particles(), "docked": docked()})

@@ -15,8 +15,9 @@ from airoas.belief.filters.particle import AdaptiveFilter
 from airoas.belief.filters.update import make_filter
 from airoas.belief.particles import Particles, _checked, admit
 from airoas.belief.prediction import likely_observations
-from airoas.belief.relocation import Relocation
-from airoas.belief.surprise import LostWarning, Surprise, rank
+from airoas.belief.ranking import rank
+from airoas.belief.relocation import REMEMBERED, Relocation, injected
+from airoas.belief.surprise import LostWarning, Surprise
 from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
 from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
@@ -60,9 +61,9 @@ class Agent:
         """filter: "auto", "exact", "annealed", "bootstrap" or a `Filter`. particles: of the belief; where a filter's belief is of
         another kind, as many are drawn from it to plan with. belief: where to start, the filter's initial one by default; a saved
         one resumes (`Particles.load`). update_seconds: what an update of the adaptive filter may take, about. false_alarms: how often, in a
-        step, a belief that is right may be called lost by chance; 0 watches nothing. recover: whether a belief that is lost gets particles
-        from anywhere that explain what is seen. log: a file to write to what is done, seen and believed; `airoas report` and `airoas
-        replay` read it. device: "cuda" keeps the belief on a GPU."""
+        step, a belief that is right may be called lost by chance; 0 watches nothing. recover: whether a belief that is surprised gets
+        particles from anywhere that explain what is seen, with the more weight the more it is surprised. log: a file to write to what is
+        done, seen and believed; `airoas report` and `airoas replay` read it. device: "cuda" keeps the belief on a GPU."""
         false_alarms, recover = typed("false_alarms", false_alarms, float), typed("recover", recover, bool)
         if not callable(getattr(planner, "plan", None)) or isinstance(planner, type):
             raise OptionError(f"{planner!r} is no planner", "give an object with plan(model, belief, rng), POMCP(seconds=0.1) say.")
@@ -205,7 +206,7 @@ class Agent:
             else:
                 self.updated = self.filter.update(self.model, before, action, observation, rng)
         except ParticleDeprivationError:
-            if not self._relocate(None, since):
+            if not self._relocate(None, 1.0, since):
                 raise
         else:
             self._watch(before, since, rng)
@@ -223,27 +224,29 @@ class Agent:
         """Take in how surprising the last observation was. Where the belief is lost by it: warn, and recover if that is wanted.
 
         rng: the filter's, which has updated the belief already."""
-        was = self.lost
+        was = self._surprise
         if self.false_alarms:
-            position = rank(self.model, before, *since[-1], rng)
-            self._surprise = self._surprise.after(position, self.false_alarms)
-        if self.lost and not was:
+            self._surprise = was.after(rank(self.model, before, *since[-1], rng), self.false_alarms)
+        if self.lost and not was.lost and self._warns:
             told = f"lost at step {self.steps}: what is seen is not what the belief predicts. See docs/robot.md, Am I lost?"
-            if self._warns:
-                warnings.warn(told, LostWarning, stacklevel=3)
-            self._relocate(self.belief, since)
-        elif self._relocation and self.surprise:
-            self._since = since
-        else:
+            warnings.warn(told, LostWarning, stacklevel=3)
+        if not self._relocation or not self.surprise or len(since) > REMEMBERED:
             self._sure, self._since = self.belief, []
+            return
+        self._since = since
+        weight = injected(was, self._surprise)
+        if weight:
+            self._relocate(self.belief, weight, since)
 
-    def _relocate(self, belief: Any, since: list[tuple[Any, Any]]) -> bool:
-        """Believe in other places too, if that is wanted and there are any that explain what was seen; whether it is so."""
+    def _relocate(self, belief: Any, weight: float, since: list[tuple[Any, Any]]) -> bool:
+        """Believe in other places too, with that weight, if that is wanted and any explain what was seen; whether it is so."""
         rng = stream(self.seed, "relocation", self.steps)
-        wider = self._relocation.find(belief, self._sure, since, rng) if self._relocation else None
+        wider = self._relocation.find(belief, weight, self._sure, since, rng) if self._relocation else None
         if wider is None:
             return False
-        self.updated = Updated(wider, recovery="the belief was lost; other places that explain what is seen are believed in too")
-        self._surprise = Surprise()  # it is another belief
-        self._sure, self._since = wider, []
+        self.updated = replace(self.updated, belief=wider)
+        if self.lost or belief is None:
+            self.updated = Updated(wider, recovery="the belief was lost; other places that explain what is seen are believed in too")
+            self._surprise = Surprise()  # it is another belief
+            self._sure, self._since = wider, []
         return True

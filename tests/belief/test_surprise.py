@@ -11,8 +11,9 @@ import pytest
 
 import airoas
 from airoas import Agent, Particles, running, stream
-from airoas.belief.relocation import Relocation, doubtful, reachable
-from airoas.belief.surprise import RANKS, LostWarning, Surprise, rank
+from airoas.belief.ranking import rank
+from airoas.belief.relocation import REMEMBERED, Relocation, doubtful, injected, reachable
+from airoas.belief.surprise import RANKS, LostWarning, Surprise
 from airoas.domains import Tiger
 from airoas.errors import OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
@@ -104,6 +105,14 @@ def test_every_rank_is_equally_likely_where_all_is_right(model: Any, belief: Par
     assert ((counts - 250.0) ** 2 / 250.0).sum() < 103.4  # chi-square with 63 degrees of freedom, 0.1 %
 
 
+def test_a_rank_among_few_leaves_ranks_of_doubtful_observations_alone() -> None:
+    """One that a belief holds for unlikely is compared with all."""
+    model, belief, o = Hills(), sure(3.0), (height(4.0) + 2.2 * NOISE,)
+    positions = np.array([rank(model, belief, 0, o, stream(i)) for i in range(2000)])
+    assert np.median(positions) <= 4  # some 2 in 64 are less likely, by the 2.2 standard deviations
+    assert (positions > 12).mean() < 0.03  # where two of the first seven were, in 1 or 2 of 100
+
+
 def test_interpreted_is_the_same() -> None:
     model, belief = Hills(fails=0.5), Particles.sample(Hills(), 100, stream(0))
     for action in (0, 1):
@@ -189,7 +198,8 @@ def test_an_agent_finds_itself_again() -> None:
     for recover in (False, True):
         agent = Agent(Hills(), Random(), seed=0, filter="bootstrap", belief=sure(12.0), particles=500, recover=recover)
         agent.prepare()
-        with pytest.warns(LostWarning):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LostWarning)  # it may be back before it knows that it was lost
             live(agent, 2.0, 30)
         gaps = np.abs((agent.belief.states[:, 0] - 12.0 + 10.0) % 20.0 - 10.0)  # it started at 2 and walked 30
         weights[recover] = agent.belief.weights[gaps < 1.0].sum()
@@ -197,17 +207,56 @@ def test_an_agent_finds_itself_again() -> None:
     assert weights[False] < 0.1
 
 
-def test_recovery_says_so_and_calms_down() -> None:
+def test_a_belief_that_is_lost_says_so_and_calms_down() -> None:
     agent = Agent(Hills(), Random(), seed=0, filter="bootstrap", belief=sure(12.0), particles=500, recover=True)
-    x = 2.0
+    agent._surprise = Surprise(0.9)
     with pytest.warns(LostWarning):
-        while not agent.recovery:
-            x += 1.0
-            agent.observe((height(x),), action=0)
+        agent.observe((height(3.0),), action=0)
     assert "explain what is seen" in agent.recovery
     assert agent.surprise == 0.0
     assert len(agent.belief) == 1500
     assert agent.belief.weights[:500].sum() == pytest.approx(1.0 / 3.0)
+
+
+def test_a_belief_that_doubts_gets_little_company_and_stays_surprised() -> None:
+    agent = Agent(Hills(), Random(), seed=0, filter="bootstrap", belief=sure(12.0), particles=500, recover=True)
+    agent.observe((height(3.0),), action=0)
+    assert 0.0 < agent.surprise < 1.0
+    assert not agent.recovery
+    assert agent.belief.weights[500:].sum() == pytest.approx(0.1 * agent.surprise)
+    assert (np.abs(agent.belief.states[500:, 0] - 3.0) < 1.0).any()  # where it is; it would be at 13
+    assert not math.isnan(agent.updated.log_evidence)  # of the update
+    many = len(agent.belief)
+    agent._surprise = Surprise(0.3)
+    agent.observe((height(14.0),), action=0)  # as predicted: nothing to doubt
+    assert agent.surprise < 0.3
+    assert len(agent.belief) == many
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "weight"),
+    [(0.2, 0.4, 0.04), (0.4, 0.4, 0.0), (0.6, 0.4, 0.0), (0.9, 1.0, 2.0 / 3.0)],
+)
+def test_places_are_injected_where_the_surprise_grows(before: float, now: float, weight: float) -> None:
+    assert injected(Surprise(before), Surprise(now, now >= 1.0)) == pytest.approx(weight)
+
+
+def test_what_was_done_long_ago_is_not_doubted() -> None:
+    agent = Agent(Hills(), Random(), seed=0, filter="bootstrap", belief=sure(2.0), particles=100, recover=True)
+    x = 2.0
+    for _ in range(REMEMBERED + 20):
+        agent._surprise = Surprise(0.5)  # it never calms down
+        x += 1.0
+        agent.observe((height(x),), action=0)
+        assert len(agent._since) <= REMEMBERED
+    assert len(agent._since) == 19
+
+
+def test_a_belief_does_not_grow_without_end() -> None:
+    relocation, belief = Relocation(Hills(), 500), sure(12.0, 1400)
+    wider = relocation.find(belief, 2.0 / 3.0, belief, [(0, (height(3.0),))], stream(0))
+    assert wider is not None
+    assert len(wider) == 1500
 
 
 def test_recovery_where_no_particle_is_left() -> None:
@@ -244,14 +293,14 @@ def test_actions_that_failed_or_were_done_twice() -> None:
 
 def test_nothing_explains_what_cannot_be() -> None:
     relocation, left = Relocation(Tiger(accuracy=1.0), 10), Particles([[0.0]])
-    other = relocation.find(None, left, [(0, (1,))], stream(0))
+    other = relocation.find(None, 1.0, left, [(0, (1,))], stream(0))
     assert other is not None
     assert other.states.tolist() == [[1.0]] * 10
-    both = relocation.find(left, left, [(0, (1,))], stream(0))
+    both = relocation.find(left, 0.3, left, [(0, (1,))], stream(0))
     assert both is not None
-    assert both.weights[0] == pytest.approx(0.5)
+    assert both.weights[0] == pytest.approx(0.7)
     with pytest.raises(OptionError, match="is no observation of Tiger"):
-        relocation.find(None, left, [(0, (7,))], stream(0))
+        relocation.find(None, 1.0, left, [(0, (7,))], stream(0))
 
 
 def test_refuses() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import airoas
-from airoas.belief.surprise import rank
+from airoas.belief.ranking import rank
 from airoas.catalog import find_domain
 from airoas.compiler.fingerprint import plain
 from airoas.compiler.native import Record

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tools.lost_page import PAGE, docked, injection, interval, troubles
+from tools.lost_page import PAGE, docked, interval, tree, troubles, unharmed
 
 
 def test_the_page_says_what_the_data_say() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for name, said in {"docked": docked(), "injection": injection(), "troubles": troubles()}.items():
+    for name, said in {"docked": docked(), "unharmed": unharmed(), "tree": tree(), "troubles": troubles()}.items():
         assert f"<!-- {name} -->\n{said}\n<!-- /{name} -->" in page
 
 

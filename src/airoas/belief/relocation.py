@@ -1,8 +1,8 @@
-"""Where else might one be? A belief that is lost gets particles from anywhere that explain what is seen.
+"""Where else might one be? A belief that is surprised gets particles from anywhere that explain what is seen.
 
-Sensor resetting is of Lenser and Veloso (2000), the injection of particles where readings are unlikely of Thrun, Burgard and Fox
-(2005, augmented Monte Carlo localisation). Anywhere is wherever random actions lead from the initial belief, and where actions may have
-failed.
+Sensor resetting is of Lenser and Veloso (2000), the injection of particles in proportion to how unlikely readings are of Thrun, Burgard and
+Fox (2005, augmented Monte Carlo localisation). Anywhere is wherever random actions lead from the initial belief, and where actions may
+have failed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.particles import Particles
+from airoas.belief.surprise import Surprise
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Mask, Rows
@@ -23,6 +24,19 @@ _STEPS = 50
 """Of random actions, at most."""
 _CANDIDATES = 20
 """Times the particles wanted: so many places are looked at."""
+_LOST, _DOUBTED = 2.0 / 3.0, 0.1
+"""The weight of other places where the belief is lost; and below that, times the surprise: little, so that it hides no surprise."""
+_FEWEST = 100
+"""Particles of each kind."""
+REMEMBERED = 100
+"""Steps since a belief was sure: what was done before is not doubted any more, so that a search takes no longer and longer."""
+
+
+def injected(before: Surprise, now: Surprise) -> float:
+    """The weight of the places to believe in too, by the surprise before an observation and after it: where it grows."""
+    if now.lost:
+        return _LOST
+    return _DOUBTED * now.level if now.level > before.level else 0.0
 
 
 def reachable(model: KernelModel, n: int, rng: Rng) -> np.ndarray:
@@ -74,22 +88,31 @@ def explaining(model: KernelModel, states: Rows, action: Any, observation: Any, 
 
 
 class Relocation:
-    """Finds places for a belief that is lost."""
+    """Finds places for a belief that is surprised."""
 
     def __init__(self, model: KernelModel, particles: int) -> None:
-        """particles: of each kind that it finds."""
+        """particles: of each kind that it finds for a belief that is lost."""
         self.model, self.particles = model, particles
 
     @functools.cached_property
     def candidates(self) -> np.ndarray:
         return reachable(self.model, _CANDIDATES * self.particles, stream(0, "relocation"))
 
-    def find(self, belief: Particles | None, sure: Particles, since: Sequence[tuple[Any, Any]], rng: Rng) -> Particles | None:
-        """In equal parts the belief, if there is one; the places that explain what was seen last, on arriving there; and where one might be
-        if what was done since one was `sure` did not work as the model says. None where nothing explains it."""
+    def find(
+        self, belief: Particles | None, weight: float, sure: Particles, since: Sequence[tuple[Any, Any]], rng: Rng
+    ) -> Particles | None:
+        """The belief, if there is one, and with that weight, in equal parts: the places that explain what was seen last, on arriving there;
+        and where one might be if what was done since one was `sure` did not work as the model says. Particles in proportion to the weight,
+        and no more in all than three times those of a kind. None where nothing explains it."""
+        n = min(self.particles, max(_FEWEST, int(weight / _LOST * self.particles)))
         somewhere = explaining(self.model, self.candidates, *since[-1])
-        parts = [belief, doubtful(self.model, sure, since, self.particles, rng), somewhere and somewhere.draw(self.particles, rng)]
-        known = [part for part in parts if part is not None]
-        if len(known) == (belief is not None):
+        parts = [doubtful(self.model, sure, since, n, rng), somewhere and somewhere.draw(n, rng)]
+        others = [part for part in parts if part is not None]
+        if not others:
             return None
-        return Particles(np.concatenate([part.states for part in known]), np.concatenate([part.weights / len(known) for part in known]))
+        states, weights = [part.states for part in others], [part.weights * weight / len(others) for part in others]
+        if belief is not None:
+            states, weights = [belief.states, *states], [belief.weights * (1.0 - weight), *weights]
+        wider = Particles(np.concatenate(states), np.concatenate(weights))
+        most = max(3 * self.particles, 0 if belief is None else len(belief))
+        return wider if len(wider) <= most else wider.draw(most, rng)
