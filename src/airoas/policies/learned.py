@@ -20,8 +20,8 @@ from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import interruptible
 from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
-from airoas.modelling.discretised import action_rows
 from airoas.modelling.kernel_model import KernelModel
+from airoas.policies.action_list import action_list
 from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
 from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
@@ -185,7 +185,7 @@ def _what(values: str = "auto") -> str:
 
 def is_learnable(model: KernelModel) -> bool:
     """Whether its actions are few enough."""
-    return len(action_rows(model)) <= MOST_ACTIONS
+    return len(action_list(model)) <= MOST_ACTIONS
 
 
 def find_learned(model: KernelModel, values: str = "auto") -> Learned | None:
@@ -206,7 +206,7 @@ def prepare(model: KernelModel, seconds: float, values: str = "auto") -> Learned
     known, name = find_learned(model, values), type(model).__name__
     if known is _NOTHING and model.fingerprint not in _told:
         _told.add(model.fingerprint)
-        many = len(action_rows(model))
+        many = len(action_list(model))
         _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", name, many, MOST_ACTIONS)
     if known is None or not known.is_enough(seconds):
         waiting = threading.Timer(QUIET, _log.warning, ("another process learns from %s; waiting for it", name))
@@ -246,7 +246,7 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
 
     def work() -> tuple[Learned, int]:
         features = n_features(make_policy(model, values=values))  # which finds values first, and may take its time
-        start = known.start if known else find_last(model, _what(values), features, len(action_rows(model)))
+        start = known.start if known else find_last(model, _what(values), features, len(action_list(model)))
         return learn(model, seconds, log_progress(name), start, values), features
 
     new, features = interruptible(work)
@@ -260,7 +260,7 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
 def save(learned: Learned, model: KernelModel, path: str | Path) -> None:
     """Write what was learned to a file of arrays."""
     alone = replace(learned, start=None)
-    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_rows(model))), **to_arrays(alone)}
+    arrays = {"model": np.array(type(model).__name__), "actions": np.array(len(action_list(model))), **to_arrays(alone)}
     arrays.pop("seconds")  # whoever loads it wants no other
     with Path(path).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -271,7 +271,7 @@ def load(model: KernelModel, path: str | Path) -> Learned:
     arrays = read_stored(path)
     written_for = (str(arrays.pop("model")), int(arrays.pop("actions")))
     known = from_arrays(arrays)
-    actions = len(action_rows(model))
+    actions = len(action_list(model))
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")

@@ -8,8 +8,9 @@ from airoas.bounds import find_bounds
 from airoas.bounds.learned.forest import Forest, zero
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
-from airoas.modelling.discretised import action_rows, discretised
+from airoas.modelling.discretised import discretised
 from airoas.modelling.kernel_model import KernelModel
+from airoas.policies.action_list import action_list
 from airoas.policies.belief_mdp import GREEDY, Policy
 from airoas.rng import stream
 
@@ -27,10 +28,11 @@ def make_policy(
 ) -> Policy:
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values. values: the upper
     bound that they are, by its name."""
-    bounds = find_bounds(model, (0.0, values))
+    actions = action_list(model)
+    discrete = model if model.n_actions else discretised(model, actions)
+    bounds = find_bounds(discrete, (0.0, values))
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
-    functions, kinds, actions = batch(model), model.shapes.state.kinds, action_rows(model)
-    discrete = model if model.n_actions else discretised(model)
+    functions, kinds = batch(model), model.shapes.state.kinds
     visited = walk(discrete, 200, 4, 1.0, stream(0, "components"))
     varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
     return Policy(
