@@ -63,7 +63,7 @@ def _on_gpu(kind: Any, mode: str) -> Any:
     if isinstance(kind, RecordType):
         return RecordType(tuple((name, _on_gpu(field, mode)) for name, field in kind.fields.items()))
     if isinstance(kind, DeviceBoundType):
-        return DeviceBoundType(kind.digest, kind.function, _on_gpu(kind.owner, mode), mode)
+        return DeviceBoundType(kind.function, _on_gpu(kind.owner, mode), mode)
     return kind
 
 

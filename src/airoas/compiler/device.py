@@ -179,7 +179,7 @@ class DeviceBound:
         kernel, owner = bound.kernel, bound.owner
         self._owner = DeviceRecord(device, owner, large, mode) if isinstance(owner, Record) else device.model(owner)
         kind = self._owner.kind if isinstance(self._owner, DeviceRecord) else self._owner.kind(kernel, mode)
-        self.kind = DeviceBoundType(fingerprint.digest(kernel.function), kernel.function, kind, mode or device.mode)
+        self.kind = DeviceBoundType(kernel.function, kind, mode or device.mode)
         self.words = (0, *self._owner.words)
 
     def push(self) -> None:

@@ -10,7 +10,6 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from airoas.compiler import fingerprint
 from airoas.compiler.device import Device, DeviceArray, DeviceRecord
 from airoas.compiler.kernels import kernel
 from airoas.compiler.lanes import lanes
@@ -107,9 +106,9 @@ class Fleet:
             shared = DeviceRecord(self._device, bound.owner, {}, mode)
             shared.push()
             self._keep.append(shared)
-            return DeviceBoundType(fingerprint.digest(function), function, shared.kind, mode), shared.words[0]
+            return DeviceBoundType(function, shared.kind, mode), shared.words[0]
         model = self._device.model(bound.owner)
-        return DeviceBoundType(fingerprint.digest(function), function, model.kind(bound.kernel, mode), mode), model.words[0]
+        return DeviceBoundType(function, model.kind(bound.kernel, mode), mode), model.words[0]
 
     def set(self, record: Record, name: str, values: np.ndarray) -> None:
         """Give a number of a record in each copy another value."""

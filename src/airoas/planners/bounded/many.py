@@ -62,8 +62,12 @@ class Growth(Record):
 def plan_many(device: Device, planner: BoundedPlanner, model: KernelModel, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
     """See `BoundedPlanner.plan_many`."""
     check_many(planner, model, beliefs, rngs)
+    if not model.n_actions:
+        raise OptionError(f"{type(planner).__name__} plans on a GPU where actions are a list alone", "use plan(...).")
     session = session_of(planner, model)
-    _refuse(session)
+    if session.is_advised:
+        problem = f"{type(planner).__name__} would ask a policy, whose rollouts run on the CPU"
+        raise OptionError(problem, "use policy='none', or plan(...).")
     starts = {id(belief): (belief, rng) for belief, rng in zip(beliefs, rngs, strict=True)}
     begun = {name: _start(session, belief, rng) for name, (belief, rng) in starts.items()}
     fleet = _Searches(device, session, [begun[id(belief)] for belief in beliefs], np.array([rng._word[0] for rng in rngs], np.uint64))
@@ -75,15 +79,6 @@ def plan_many(device: Device, planner: BoundedPlanner, model: KernelModel, belie
     for rng, word in zip(rngs, fleet.words.tolist(), strict=True):
         rng._word[0] = word
     return fleet.decided()
-
-
-def _refuse(session: Session) -> None:
-    """What is done by Python, or needs more than a search."""
-    name = type(session.planner).__name__
-    if session.is_advised:
-        raise OptionError(f"{name} would ask a policy, whose rollouts run on the CPU", "use policy='none', or plan(...).")
-    if not session.model.n_actions:
-        raise OptionError(f"{name} plans on a GPU where actions are a list alone", "use plan(...).")
 
 
 def _start(session: Session, belief: Particles, rng: Rng) -> Start:
