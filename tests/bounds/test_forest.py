@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from airoas import stream
-from airoas.bounds.learned.forest import _look_up_singly, find_leaves, grow, leaf_of, learn, lookup, zero
+from airoas.bounds.learned.forest import _descend, find_leaves, grow, leaf_of, learn, lookup, zero
 from airoas.compiler.kernels import kernel
 
 
@@ -30,7 +30,7 @@ def test_lookup_sums_the_leaves(width: int, fewest: int) -> None:
         assert (out[i, 1:-1] == (expected if alive[i] else 7.0)).all()
     assert (out[:, [0, -1]] == 7.0).all()
     on_gpu = np.full_like(out, 7.0)
-    kernel(_look_up_singly)(lookup(forest).owner, others, alive, on_gpu, 1)
+    kernel(_descend)(lookup(forest).owner, others, alive, on_gpu, 1)
     assert (on_gpu == out).all()
 
 

@@ -23,9 +23,9 @@ _BEGUN = 1 << 13
 class Fleet:
     """Copies of a record. An array that stands in several of its records is one array in each copy, too."""
 
-    def __init__(self, device: Device, record: Record, count: int, room: Sequence[np.ndarray] = ()) -> None:
-        """room: arrays of its that are filled as the work goes on: a copy begins with what their first bytes hold here, and with arbitrary
-        ones beyond. All others are copied whole."""
+    def __init__(self, device: Device, record: Record, count: int, workspace: Sequence[np.ndarray] = ()) -> None:
+        """workspace: those of its arrays that are filled as the work goes on. A copy begins with what their first bytes hold here, and with
+        arbitrary ones beyond; all other arrays are copied whole."""
         self._device, self.count = device, count
         self._keep: list[Any] = []
         self._records: dict[int, int] = {}  # the offset of each, in words
@@ -42,7 +42,7 @@ class Fleet:
         values: list[np.ndarray] = []
         moves: list[np.ndarray] = []
         self.kind = self._write(record, to, values, moves, set())
-        known, filled = set(), {array.ctypes.data for array in room}
+        known, filled = set(), {array.ctypes.data for array in workspace}
         for array in parts:
             if array.ctypes.data not in known:
                 known.add(array.ctypes.data)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from airoas.bounds.sides import bind
+from airoas.compiler import fingerprint
 from airoas.compiler.kernels import Bound, Record, kernel
 from airoas.compiler.specialise import ON_DEVICE
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
@@ -222,7 +223,7 @@ def _look_up(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) 
                 r += 1
 
 
-def _look_up_singly(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+def _descend(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
     dim, width = states.shape[1], descent.values.shape[1]
     for i in range(len(states)):
@@ -239,8 +240,8 @@ def _look_up_singly(descent: Descent, states: Rows, alive: Mask, out: Matrix, at
                     out[i, at + j] += descent.values[node, j]
 
 
-for _functions in ON_DEVICE.values():
-    _functions[_look_up.function] = _look_up_singly
+for _instead in ON_DEVICE.values():
+    _instead[_look_up.function] = fingerprint.plain(_descend)
 
 
 def lookup(forest: Forest) -> Bound:

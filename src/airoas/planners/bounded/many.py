@@ -26,8 +26,7 @@ from airoas.modelling.rows import Indices, Mask, Matrix, Rows, Weights
 from airoas.planners.base import live_particles
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.session import BoundedPlanner, Session, best_of, session_of
-from airoas.planners.bounded.tree import MEMORY, STOPS, Capacity, Tree, full_capacity, make_tree
+from airoas.planners.bounded.tree import MEMORY, STOPS, Capacity, Tree, best_of, full_capacity, make_tree
 from airoas.planners.many import Decided, Typed, check_many, waves
 from airoas.rng import Rng, stream
 
@@ -37,7 +36,7 @@ _LOG = 4096
 """Entries of the undo log, besides those for one more level."""
 
 
-class Start(Record):
+class RootBelief(Record):
     """A belief that trees begin with."""
 
     states: Rows
@@ -59,12 +58,12 @@ class Growth(Record):
     """[n] room for what is drawn for the root."""
 
 
-def plan_many(device: Device, planner: BoundedPlanner, model: KernelModel, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
+def plan_many(device: Device, planner: Any, model: KernelModel, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
     """See `BoundedPlanner.plan_many`."""
     check_many(planner, model, beliefs, rngs)
     if not model.n_actions:
         raise OptionError(f"{type(planner).__name__} plans on a GPU where actions are a list alone", "use plan(...).")
-    session = session_of(planner, model)
+    session, _ = planner.find(model)
     if session.is_advised:
         problem = f"{type(planner).__name__} would ask a policy, whose rollouts run on the CPU"
         raise OptionError(problem, "use policy='none', or plan(...).")
@@ -81,7 +80,7 @@ def plan_many(device: Device, planner: BoundedPlanner, model: KernelModel, belie
     return fleet.decided()
 
 
-def _start(session: Session, belief: Particles, rng: Rng) -> Start:
+def _start(session: Any, belief: Particles, rng: Rng) -> RootBelief:
     planner, model = session.planner, session.model
     states, weights, allowed = live_particles(model, belief, rng)
     if not weights.any():
@@ -90,10 +89,10 @@ def _start(session: Session, belief: Particles, rng: Rng) -> Start:
     if session.enumerates:
         number_states(model, states, weights, numbers)
     particles = planner.particles_at_root(model, belief)
-    return Start(states=states, weights=weights, numbers=numbers, allowed=allowed, particles=particles)
+    return RootBelief(states=states, weights=weights, numbers=numbers, allowed=allowed, particles=particles)
 
 
-def _first_capacity(session: Session, belief: Particles, rng: Rng) -> Capacity:
+def _first_capacity(session: Any, belief: Particles, rng: Rng) -> Capacity:
     """By a tree that is grown here; for the root and all that its actions lead to at least."""
     planner, model = session.planner, session.model
     tree = planner.plan(model, belief, rng).tree.columns
@@ -109,7 +108,7 @@ def _first_capacity(session: Session, belief: Particles, rng: Rng) -> Capacity:
 class _Searches:
     """Searches for decisions, and what came out of those that have ended."""
 
-    def __init__(self, device: Device, session: Session, starts: list[Start], words: np.ndarray) -> None:
+    def __init__(self, device: Device, session: Any, starts: list[RootBelief], words: np.ndarray) -> None:
         self._device, self._session, self._starts = device, session, starts
         self.words = words
         """[K] of the streams."""
@@ -121,16 +120,17 @@ class _Searches:
     def grow(self, capacity: Capacity, which: np.ndarray, is_full: bool) -> np.ndarray:
         """Grow trees with so much room; those of them for which that is too little, unless there can be no more."""
         session = self._session
-        tree, block = make_tree(*session.tree_sizes(), capacity)
+        sizes: tuple[int, int, int, int, int, int, bool] = session.tree_sizes()
+        tree, block = make_tree(*sizes, capacity)
         session._set_limits(tree, math.inf)
         chosen = np.zeros(max(start.particles for start in self._starts), np.int64)
         growth = Growth(tree=tree, search=session.planner.make_search(session.model, session.bounds), chosen=chosen)
         some = waves(self._device, Fleet.bytes_of(growth), which)
         return np.concatenate([self._grow_wave(growth, list(block.arrays.values()), wave, is_full) for wave in some])
 
-    def _grow_wave(self, growth: Growth, room: list[np.ndarray], some: np.ndarray, is_full: bool) -> np.ndarray:
+    def _grow_wave(self, growth: Growth, workspace: list[np.ndarray], some: np.ndarray, is_full: bool) -> np.ndarray:
         device, session, count = self._device, self._session, len(some)
-        fleet = Fleet(device, growth, count, room)
+        fleet = Fleet(device, growth, count, workspace)
         different = list({id(self._starts[k]): self._starts[k] for k in some}.values())
         held, addresses = image_of(device, different)
         at = dict(zip(map(id, different), addresses.get().tolist(), strict=True))
@@ -171,7 +171,7 @@ class _Searches:
 
 @functools.cache
 def _many(search: Kernel) -> Kernel:
-    def search_many(first: Growth, begun: Start, growths: Indices, starts: Indices, words: int, ends: Indices) -> None:
+    def search_many(first: Growth, begun: RootBelief, growths: Indices, starts: Indices, words: int, ends: Indices) -> None:
         for k in each(len(ends)):
             growth, start, rng = at_address(first, growths[k]), at_address(begun, starts[k]), stream_at(words + 8 * k)
             take_start(growth, start, rng)
@@ -181,7 +181,7 @@ def _many(search: Kernel) -> Kernel:
 
 
 @noinline
-def take_start(growth: Growth, start: Start, rng: Rng) -> None:
+def take_start(growth: Growth, start: RootBelief, rng: Rng) -> None:
     """The root of a tree: draws from a belief, or every state of it."""
     tree, search = growth.tree, growth.search
     for a in range(len(start.allowed)):

@@ -33,7 +33,7 @@ from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
+from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, best_of, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
@@ -397,14 +397,6 @@ def forget_session(planner: BoundedPlanner, model: KernelModel) -> None:
     """What it knew of the model is out of date."""
     with _lock:
         _sessions.pop((planner, model, current_mode()), None)
-
-
-def best_of(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
-    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
-    begins with an action and none was branched; of several, a random one."""
-    best = np.flatnonzero(lower == lower.max())
-    best = best[upper[best] == upper[best].max()]
-    return int(best[rng.integer(len(best))])
 
 
 def _check_memory(memory: int, count: int, actions: int, tree: Tree) -> None:

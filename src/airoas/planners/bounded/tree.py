@@ -20,6 +20,7 @@ from airoas.compiler.specialise import noinline
 from airoas.modelling.rewards import MOST_REWARD
 from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.planners.storage import Block
+from airoas.rng import Rng
 
 # how a trial, or the search, ended
 OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION, BAD_REWARD = range(8)
@@ -333,6 +334,14 @@ def best_action(tree: Tree, b: int) -> int:
         if tree.action_upper[ba] > tree.action_upper[best]:
             best = ba
     return int(best)
+
+
+def best_of(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
+    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    begins with an action and none was branched; of several, a random one."""
+    best = np.flatnonzero(lower == lower.max())
+    best = best[upper[best] == upper[best].max()]
+    return int(best[rng.integer(len(best))])
 
 
 def best_child(tree: Tree, ba: int, allowed: float, least: float) -> int:
