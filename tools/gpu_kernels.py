@@ -33,8 +33,9 @@ SEARCHED = {
     "laser-tag": BOUNDED,
     "rock-sample-11-11": BOUNDED,
     "light-dark-1.0": (*BOUNDED, AIROAS.as_printed(iterations=2), ARDESPOT(iterations=5)),
+    "vdp-tag": (AdaOPS(iterations=2, min_particles=10),),
 }
-"""Of those that bounded trees are grown for too."""
+"""Of those that bounded trees are grown for too; the last one's bounds are a forest."""
 
 
 class LinkingDevice(HostDevice):
