@@ -1,7 +1,7 @@
 """Prove, without a GPU, that what runs on one compiles and links for sm_90: `make gpu`, or `python -m tools.gpu_kernels [DOMAIN ...]`.
 
-Beliefs of every domain are sampled and updated on a device that a thread stands in for. Each kernel that this launches is compiled by
-numba-cuda and linked by nvJitLink, too. A row tells how large its machine code is, and its registers.
+Beliefs of every domain are sampled and updated, and decisions made, on a device that a thread stands in for. Each kernel that this
+launches is compiled by numba-cuda and linked by nvJitLink, too. A row tells how large its machine code is, and its registers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,22 @@ from airoas.compiler.cuda import compile_kernel
 from airoas.compiler.native import DeviceBoundType, ModelAddressType, ModelType, RecordType
 from airoas.errors import BeliefError
 from airoas.modelling.decorator import random_observation
-from airoas.planners import POMCP
+from airoas.planners import AIROAS, ARDESPOT, POMCP, AdaOPS
 from tools.host_device import HostDevice
 
 SM_90 = (9, 0)
 ANNEALED = ("light-dark-2d", "building", "tag", "laser-tag", "vdp-tag", "mine", "pushbox")
 """Of those that are annealed too: each kind of move is among them."""
+
+BOUNDED = (AIROAS(iterations=5, policy="none"), AdaOPS(iterations=5))
+SEARCHED = {
+    "tag": BOUNDED,
+    "laser-tag": BOUNDED,
+    "rock-sample-11-11": BOUNDED,
+    "light-dark-1.0": (*BOUNDED, AIROAS.as_printed(iterations=2), ARDESPOT(iterations=5)),
+    "vdp-tag": (AdaOPS(iterations=2, min_particles=10),),
+}
+"""Of those that bounded trees are grown for too; the last one's bounds are a forest."""
 
 
 class LinkingDevice(HostDevice):
@@ -48,11 +58,13 @@ class LinkingDevice(HostDevice):
 def _on_gpu(kind: Any, mode: str) -> Any:
     """A type of the stand-in's as it is on a GPU."""
     if isinstance(kind, ModelAddressType):
-        return ModelAddressType(ModelType(kind.model.native_class, mode, tuple(kind.model.fields.items())))
+        return ModelAddressType(_on_gpu(kind.model, mode))
+    if isinstance(kind, ModelType):
+        return ModelType(kind.native_class, mode, tuple(kind.fields.items()))
     if isinstance(kind, RecordType):
         return RecordType(tuple((name, _on_gpu(field, mode)) for name, field in kind.fields.items()))
     if isinstance(kind, DeviceBoundType):
-        return DeviceBoundType(kind.digest, kind.function, _on_gpu(kind.owner, mode), mode)
+        return DeviceBoundType(kind.function, _on_gpu(kind.owner, mode), mode)
     return kind
 
 
@@ -72,8 +84,9 @@ def main(names: list[str]) -> None:
                 except BeliefError:  # no particle explains it
                     continue
             belief.draw(10, airoas.stream(0))
-        if model.n_actions:
-            POMCP(iterations=10).plan_many(model, [Particles.sample(model, 10, airoas.stream(0))] * 2, [airoas.stream(k) for k in range(2)])
+        planners = [*([POMCP(iterations=10)] if model.n_actions else []), *SEARCHED.get(name, ())]
+        for planner in planners:
+            planner.plan_many(model, [Particles.sample(model, 10, airoas.stream(0))] * 2, [airoas.stream(k) for k in range(2)])
     print("all of it compiles and links for sm_90")
 
 

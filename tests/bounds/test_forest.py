@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from airoas import stream
-from airoas.bounds.learned.forest import find_leaves, grow, leaf_of, learn, lookup, zero
+from airoas.bounds.learned.forest import _descend, find_leaves, grow, leaf_of, learn, lookup, zero
+from airoas.compiler.kernels import kernel
 
 
 @pytest.mark.parametrize(("width", "fewest"), [(1, 2), (3, 10), (1, 1000)])
@@ -28,6 +29,9 @@ def test_lookup_sums_the_leaves(width: int, fewest: int) -> None:
             expected += forest.values[leaf_of(forest, others, i, tree)]
         assert (out[i, 1:-1] == (expected if alive[i] else 7.0)).all()
     assert (out[:, [0, -1]] == 7.0).all()
+    on_gpu = np.full_like(out, 7.0)
+    kernel(_descend)(lookup(forest).owner, others, alive, on_gpu, 1)
+    assert (on_gpu == out).all()
 
 
 def test_a_forest_of_one_leaf_says_0() -> None:

@@ -39,6 +39,12 @@ def _lanes(n: int) -> Any:
     return range(numba.cuda.grid(1), n, numba.cuda.gridsize(1))
 
 
+def _spread(n: int) -> Any:
+    """Neighbours are in different warps: threads that do different things wait for each other in a warp, and few of them wait less."""
+    warps = numba.cuda.gridsize(1) // WARP
+    return range(numba.cuda.grid(1) % WARP * warps + numba.cuda.grid(1) // WARP, n, warps * WARP)
+
+
 def _lane() -> int:
     return numba.cuda.grid(1)  # type: ignore[no-any-return]
 
@@ -75,7 +81,7 @@ def _ceil(x: float) -> int:
     return whole + 1 if x > whole else whole
 
 
-_BOTH: dict[Any, Any] = {now: _now, math.floor: _floor, math.ceil: _ceil, each: _lanes}
+_BOTH: dict[Any, Any] = {now: _now, math.floor: _floor, math.ceil: _ceil, each: _spread}
 _SHARED: dict[Any, Any] = {lanes: _lanes, lane: _lane}
 ON_DEVICE["cuda"].update(_BOTH | _SHARED)
 ON_DEVICE["alone"].update(_BOTH)
@@ -112,11 +118,11 @@ def _compiling_for(capability: tuple[int, int]) -> Iterator[Any]:
             module.get_current_device = function
 
 
-def model_type(model: HasNative, mode: str, mentioned: frozenset[str]) -> ModelType:
-    """The type of a model with the methods that a kernel mentions."""
+def model_type(model: HasNative, mode: str, mentioned: frozenset[str] | None) -> ModelType:
+    """The type of a model with the methods that a kernel mentions; None for all of them."""
     handle = model.native()
     kinds = tuple((name, numba.typeof(value)) for name, value in handle.fields.items())
-    return ModelType(handle.native_class.only(mentioned), mode, kinds)
+    return ModelType(handle.native_class if mentioned is None else handle.native_class.only(mentioned), mode, kinds)
 
 
 def entry_of_words(function: Any, kinds: tuple[Any, ...], mode: str) -> tuple[Any, int, int]:

@@ -21,7 +21,7 @@ from airoas.compiler.cuda import WARP, model_type, require_extra, stored_kernel
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import Kernel, kernel
 from airoas.compiler.lanes import lanes
-from airoas.compiler.native import Bound, DeviceBoundType, HasNative, ModelAddressType, Record, RecordType
+from airoas.compiler.native import Bound, DeviceBoundType, HasNative, ModelAddressType, ModelType, Native, Record, RecordType
 from airoas.errors import OptionError
 
 THREADS = 128
@@ -94,6 +94,10 @@ class DeviceModel:
             self._kinds[key] = ModelAddressType(model_type(self.model, key[1], kernel._mentioned))
         return self._kinds[key]
 
+    def whole(self, mode: str) -> ModelType:
+        """Its type with all its methods, as a field of a record."""
+        return model_type(self.model, mode, None)
+
 
 class DeviceRecord:
     """A record in a GPU's memory, with the same fields.
@@ -102,17 +106,21 @@ class DeviceRecord:
     kernels write to them is not seen here.
     """
 
-    def __init__(self, device: Device, record: Record, large: Mapping[str, tuple[int, ...]]) -> None:
-        """large: the shapes of arrays that are there alone, which may be others than here; they begin as zeros."""
+    def __init__(self, device: Device, record: Record, large: Mapping[str, tuple[int, ...]], mode: str = "") -> None:
+        """large: the shapes of arrays that are there alone, which may be others than here; they begin as zeros. mode: of the device's
+        two, that of kernels which it has bound."""
         kinds = dict(record._numba_type_.fields)
         parts: dict[str, Any] = {}
         small: dict[str, np.ndarray] = {}
         for name in kinds:
             value = getattr(record, name)
             if isinstance(value, Record):
-                parts[name] = DeviceRecord(device, value, large)
+                parts[name] = DeviceRecord(device, value, large, mode)
             elif isinstance(value, Bound):
-                parts[name] = DeviceBound(device, value, large)
+                parts[name] = DeviceBound(device, value, large, mode)
+            elif isinstance(value, Native):
+                parts[name] = device.model(value)
+                kinds[name] = parts[name].whole(mode or device.mode)
             elif isinstance(value, np.ndarray) and name in large:
                 parts[name] = device.allocate(large[name], value.dtype, zeros=True)
             elif isinstance(value, np.ndarray):
@@ -156,7 +164,7 @@ class DeviceRecord:
     def push(self) -> None:
         """Copy what changed."""
         for part in self._parts.values():
-            if isinstance(part, DeviceRecord):
+            if isinstance(part, (DeviceRecord, DeviceBound)):
                 part.push()
         now = self._block.tobytes()
         if now != self._pushed:
@@ -167,12 +175,16 @@ class DeviceRecord:
 class DeviceBound:
     """A kernel over a model or a record, as a field of a record in a GPU's memory."""
 
-    def __init__(self, device: Device, bound: Bound, large: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(self, device: Device, bound: Bound, large: Mapping[str, tuple[int, ...]], mode: str = "") -> None:
         kernel, owner = bound.kernel, bound.owner
-        self._owner = DeviceRecord(device, owner, large) if isinstance(owner, Record) else device.model(owner)
-        kind = self._owner.kind if isinstance(self._owner, DeviceRecord) else self._owner.kind(kernel)
-        self.kind = DeviceBoundType(fingerprint.digest(kernel.function), kernel.function, kind, device.mode)
+        self._owner = DeviceRecord(device, owner, large, mode) if isinstance(owner, Record) else device.model(owner)
+        kind = self._owner.kind if isinstance(self._owner, DeviceRecord) else self._owner.kind(kernel, mode)
+        self.kind = DeviceBoundType(kernel.function, kind, mode or device.mode)
         self.words = (0, *self._owner.words)
+
+    def push(self) -> None:
+        if isinstance(self._owner, DeviceRecord):
+            self._owner.push()
 
 
 def word_list(values: Any) -> list[int]:
@@ -285,9 +297,10 @@ class Device:
         self.call("cuCtxSynchronize")
 
     def launch(self, kernel: Kernel, n: int, *arguments: Any, alone: bool = False) -> int:
-        """Run a kernel with a turn for each of n, and perhaps in the mode "alone"; by how many threads."""
+        """Run a kernel with a turn for each of n, and perhaps in the mode "alone", where each has a warp to itself as long as there are
+        enough; by how many threads."""
         function, count = self.function(kernel, *arguments, alone=alone)
-        return self._launch(function, n, arguments, self.table(max(1, count)))[0]
+        return self._launch(function, WARP * n if alone else n, arguments, self.table(max(1, count)))[0]
 
     def fold(self, kernel: Kernel, n: int, *arguments: Any, largest: bool = False) -> list[float]:
         """The same; what it returns, added up over the threads (or the largest), always in the same order."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
-from airoas.compiler import fingerprint
 from airoas.compiler.device import Device, DeviceArray, DeviceRecord
 from airoas.compiler.kernels import kernel
 from airoas.compiler.lanes import lanes
 from airoas.compiler.native import Bound, DeviceBoundType, Record, RecordType
+from airoas.rng import rng_type
 
-_COPIED = 1 << 13
-"""Bytes of an array that every copy begins with as they are here; what lies beyond is arbitrary."""
+_BEGUN = 1 << 13
+"""Bytes of an array that is filled later."""
 
 
 class Fleet:
     """Copies of a record. An array that stands in several of its records is one array in each copy, too."""
 
-    def __init__(self, device: Device, record: Record, count: int) -> None:
+    def __init__(self, device: Device, record: Record, count: int, workspace: Sequence[np.ndarray] = ()) -> None:
+        """workspace: those of its arrays that are filled as the work goes on. A copy begins with what their first bytes hold here, and with
+        arbitrary ones beyond; all other arrays are copied whole."""
         self._device, self.count = device, count
         self._keep: list[Any] = []
         self._records: dict[int, int] = {}  # the offset of each, in words
@@ -32,24 +38,23 @@ class Fleet:
                 length += (array.nbytes + 15) // 16 * 2
         self.stride = (length + 31) // 32 * 32
         self.region = device.allocate((count * self.stride,), np.int64)
-        to: list[int] = []
-        values: list[int] = []
-        moves: list[int] = []
+        to: list[np.ndarray] = []
+        values: list[np.ndarray] = []
+        moves: list[np.ndarray] = []
         self.kind = self._write(record, to, values, moves, set())
-        known = set()
+        known, filled = set(), {array.ctypes.data for array in workspace}
         for array in parts:
-            at = self._arrays[array.ctypes.data]
-            if at not in known:
-                known.add(at)
-                raw = array.view(np.ndarray).reshape(-1).view(np.uint8)[:_COPIED]
+            if array.ctypes.data not in known:
+                known.add(array.ctypes.data)
+                raw = array.view(np.ndarray).reshape(-1).view(np.uint8)[: _BEGUN if array.ctypes.data in filled else array.nbytes]
                 whole = np.zeros((len(raw) + 7) // 8 * 8, np.uint8)
                 whole[: len(raw)] = raw
-                words = whole.view(np.int64).tolist()
-                to += range(at, at + len(words))
-                values += words
-                moves += [0] * len(words)
-        image = [device.array(np.array(column, np.int64)) for column in (to, values, moves)]
-        device.launch(_copy, count * len(to), self.region, self.stride, *image)
+                words, at = whole.view(np.int64), self._arrays[array.ctypes.data]
+                to.append(np.arange(at, at + len(words)))
+                values.append(words)
+                moves.append(np.zeros(len(words), np.int64))
+        image = [device.array(np.concatenate(column)) for column in (to, values, moves)]
+        device.launch(_copy, count * len(image[0]), self.region, self.stride, *image)
         self.words = (self.region.address,)
         self.addresses = device.array(self.region.address + 8 * self.stride * np.arange(count))
 
@@ -74,7 +79,7 @@ class Fleet:
                 parts.append(value)
         return length
 
-    def _write(self, record: Record, to: list[int], values: list[int], moves: list[int], written: set[int]) -> RecordType:
+    def _write(self, record: Record, to: list[Any], values: list[Any], moves: list[Any], written: set[int]) -> RecordType:
         """The words of the first copy, and which of them are addresses within it; the record's type there."""
         at, words, inside = self._records[id(record)], record._words.copy(), np.zeros(len(record._words), np.int64)
         kinds = dict(record._numba_type_.fields)
@@ -89,21 +94,21 @@ class Fleet:
                 kinds[name], words[offset + 1] = self._bound(value)
         if id(record) not in written:
             written.add(id(record))
-            to += range(at, at + len(words))
-            values += words.tolist()
-            moves += inside.tolist()
+            to.append(np.arange(at, at + len(words)))
+            values.append(words)
+            moves.append(inside)
         return RecordType(tuple(kinds.items()))
 
     def _bound(self, bound: Bound) -> tuple[DeviceBoundType, int]:
         """The model, or the record, of a bound kernel is one for all copies."""
         mode, function = self._device.mode_alone, bound.kernel.function
         if isinstance(bound.owner, Record):
-            shared = DeviceRecord(self._device, bound.owner, {})
+            shared = DeviceRecord(self._device, bound.owner, {}, mode)
             shared.push()
             self._keep.append(shared)
-            return DeviceBoundType(fingerprint.digest(function), function, shared.kind, mode), shared.words[0]
+            return DeviceBoundType(function, shared.kind, mode), shared.words[0]
         model = self._device.model(bound.owner)
-        return DeviceBoundType(fingerprint.digest(function), function, model.kind(bound.kernel, mode), mode), model.words[0]
+        return DeviceBoundType(function, model.kind(bound.kernel, mode), mode), model.words[0]
 
     def set(self, record: Record, name: str, values: np.ndarray) -> None:
         """Give a number of a record in each copy another value."""
@@ -139,6 +144,16 @@ def image_of(device: Device, records: list[Record]) -> tuple[DeviceArray, Device
                 at += (value.nbytes + 7) // 8
     remote.set(host)
     return remote, device.array(remote.address + 8 * np.array(starts, np.int64))
+
+
+@intrinsic
+def stream_at(context: Any, address: Any) -> Any:
+    """Inside compiled code: the stream whose word stands at an address."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+
+    return rng_type(types.int64), emit
 
 
 @kernel

@@ -21,7 +21,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import spelled
-from airoas.compiler.specialise import canonicalise, current_mode, interpreted_class, interpreted_copy, specialise
+from airoas.compiler.specialise import ON_DEVICE, canonicalise, current_mode, interpreted_class, interpreted_copy, specialise
 from airoas.errors import CompileError, OptionError
 
 
@@ -335,11 +335,12 @@ class BoundType(types.Callable):
 class DeviceBoundType(types.Callable):
     """A kernel with its model in a record on a GPU, where a call through an address would be dear: its type says which it is."""
 
-    def __init__(self, digest: str, function: python_types.FunctionType, owner: Any, mode: str) -> None:
-        self.digest, self.function, self.owner, self.mode = digest, function, owner, mode
+    def __init__(self, function: python_types.FunctionType, owner: Any, mode: str) -> None:
+        function = ON_DEVICE.get(mode, {}).get(function, function)
+        self.function, self.owner, self.mode = function, owner, mode
         self.cacheable = getattr(owner, "cacheable", True)
         self.model = owner.model if isinstance(owner, ModelAddressType) else owner
-        super().__init__(f"device-bound<{digest}>[{mode}]({spelled(owner)})")
+        super().__init__(f"device-bound<{fingerprint.digest(function)}>[{mode}]({spelled(owner)})")
 
     def dispatcher(self) -> Any:
         return types.Dispatcher(specialise(self.function, self.mode))

@@ -31,8 +31,7 @@ from airoas.planners.visits.tree import (
 from airoas.rng import Rng
 
 if TYPE_CHECKING:
-    from airoas.planners.visits.many import Decided
-    from airoas.rng import Rng
+    from airoas.planners.many import Decided
 
 PAPER = {"iterations": 20_000, "max_depth": 100, "c": 1.0, "estimate": "random"}
 """The settings of the AIROAS paper for every domain, `POMCP(**PAPER)`; c and the estimate, which it does not give, are the package's."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from airoas.bounds.sides import bind
+from airoas.compiler import fingerprint
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.specialise import ON_DEVICE
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import Rng
 
@@ -219,6 +221,27 @@ def _look_up(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) 
                 for j in range(width):
                     out[i, at + j] += descent.values[nodes[r], j]
                 r += 1
+
+
+def _descend(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+    """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
+    dim, width = states.shape[1], descent.values.shape[1]
+    for i in range(len(states)):
+        if alive[i]:
+            for j in range(width):
+                out[i, at + j] = 0.0
+            for tree in range(len(descent.roots)):
+                node = descent.roots[tree]
+                for _ in range(descent.levels[tree]):
+                    second = states[i, descent.second[node]] if descent.second[node] < dim else 0.0
+                    beyond = states[i, descent.first[node]] - second >= descent.cut[node]
+                    node = descent.child[node] + (1 if beyond else 0)
+                for j in range(width):
+                    out[i, at + j] += descent.values[node, j]
+
+
+for _instead in ON_DEVICE.values():
+    _instead[_look_up.function] = fingerprint.plain(_descend)
 
 
 def lookup(forest: Forest) -> Bound:

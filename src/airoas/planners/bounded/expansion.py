@@ -24,7 +24,7 @@ from airoas.planners.bounded.leaves import (
     upper_bound,
     weigh,
 )
-from airoas.planners.bounded.packing import ALONE, find_branch, mix, mixture_of
+from airoas.planners.bounded.packing import ALONE, find_branch, mix
 from airoas.planners.bounded.search import BATCH, CHUNK, MOST_LIKELIHOODS, Search
 from airoas.planners.bounded.tree import (
     BAD_MODEL,
@@ -100,7 +100,8 @@ def branch(tree: Tree, search: Search, ba: int) -> int:
         if (c - first) % batch_size == 0 and is_late(tree):
             tree.n_nodes, tree.n_rows = first, begin
             return DEADLINE
-        bound_by_values(tree, search, c, mixture_of(tree, c, size) if tree.mixture[c] >= 0 else search.weights[c - first][:size])
+        start = tree.mixture[c]
+        bound_by_values(tree, search, c, tree.mixtures[start : start + size] if start >= 0 else search.weights[c - first][:size])
         lower += search.discount * tree.probability[c] * tree.lower[c]
         upper += search.discount * tree.probability[c] * tree.upper[c]
     tree.reward[ba] = reward

@@ -44,25 +44,18 @@ def mix(tree: Tree, c: int, own: Any, weights: Any, mass: float, more: int) -> b
             return False
         tree.mixture[c] = tree.n_mixed
         tree.n_mixed += n
-        mixture = mixture_of(tree, c, n)
         for i in range(n):
-            mixture[i] = own[i]
-    mixture, total = mixture_of(tree, c, n), tree.probability[c] + mass
+            tree.mixtures[tree.mixture[c] + i] = own[i]
+    mixture, total = tree.mixtures[tree.mixture[c] : tree.mixture[c] + n], tree.probability[c] + mass
     fraction = mass / total if total > 0.0 else 0.0
     for i in range(n):
         mixture[i] += fraction * (weights[i] - mixture[i])
     return True
 
 
-def mixture_of(tree: Tree, c: int, n: int) -> Any:
-    """[n] weights of a node that several observations share."""
-    start = tree.mixture[c]
-    return tree.mixtures[start : start + n]
-
-
 def read_mixture(tree: Tree, c: int, weights: Any) -> float:
     """Its weights into `weights` [n]; their N / ESS."""
-    mixture, squares = mixture_of(tree, c, len(weights)), 0.0
+    mixture, squares = tree.mixtures[tree.mixture[c] : tree.mixture[c] + len(weights)], 0.0
     for i in range(len(weights)):
         weights[i] = mixture[i]
         squares += weights[i] * weights[i]

@@ -9,8 +9,9 @@ import warnings
 import weakref
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,10 +33,13 @@ from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, make_tree, row_bytes, used_bytes
+from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, best_of, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
+
+if TYPE_CHECKING:
+    from airoas.planners.many import Decided
 
 _RESERVE = 2e-4  # seconds before the deadline at which a search ends: what Python needs to hand the answer over
 _SEARCHED = 0.25  # of the time for a decision, where a policy is asked as well; the rest is for its rollouts
@@ -99,6 +103,14 @@ class BoundedPlanner(PreparedPlanner):
         """The action of the largest lower bound when time is up, with the tree."""
         return prepared.decide(start, rng)
 
+    def plan_many(self, model: Any, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
+        """What `plan` decides for each belief with its stream, all at once on a GPU, where a thread grows a tree. The budget is
+        `iterations`, and no policy is asked. See docs/gpu.md."""
+        from airoas.compiler.device import device
+        from airoas.planners.bounded.many import plan_many
+
+        return plan_many(device(), self, model, beliefs, rngs)
+
     @abstractmethod
     def particles_at_root(self, model: KernelModel, belief: Particles) -> int:
         """How many particles the root has."""
@@ -148,7 +160,7 @@ class Session:
         self.bounds = find_bounds(model, planner.bounds)
         first = planner.advisor(model, self.bounds)
         self._advisors = [] if first is None else [first]
-        self._is_advised = first is not None
+        self.is_advised = first is not None
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
         self.is_new = True
@@ -163,20 +175,25 @@ class Session:
         planner.particles_at_root(model, Particles(rows))
         if max_root_actions(model) > 0:
             recheck.prepare(tree, search.search)
+        self.enumerates = bool(search.enumerates)
         self._waiting.append(held)
 
     def _take(self) -> tuple[Tree, Block, Any]:
         try:
             return self._waiting.pop()
         except IndexError:
-            planner, layouts = self.planner, self.model.shapes
-            widths = layouts.observation.size, layouts.action.size if layouts.action else 1, layouts.state.size
-            tree, block = make_tree(*widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth, planner.mixes())
-            return tree, block, planner.make_search(self.model, self.bounds)
+            tree, block = make_tree(*self.tree_sizes())
+            return tree, block, self.planner.make_search(self.model, self.bounds)
+
+    def tree_sizes(self) -> tuple[int, int, int, int, int, int, bool]:
+        """What `make_tree` takes."""
+        planner, layouts = self.planner, self.model.shapes
+        widths = layouts.observation.size, layouts.action.size if layouts.action else 1, layouts.state.size
+        return *widths, len(candidate_rows(self.model)), planner.memory, planner.max_depth, planner.mixes()
 
     def _take_advisor(self) -> Advisor | None:
         """Of those that wait, or a new one: it holds a workspace, and threads share a session."""
-        if not self._is_advised:
+        if not self.is_advised:
             return None
         try:
             return self._advisors.pop()
@@ -209,7 +226,7 @@ class Session:
         weakref.finalize(view, _wait, self._waiting, held)
         first, count = int(tree.first_action[0]), int(tree.n_actions[0])
         ties = stream(search.seed, "ties")
-        chosen = first + _best(tree.action_lower[first : first + count], tree.action_upper[first : first + count], ties)
+        chosen = first + best_of(tree.action_lower[first : first + count], tree.action_upper[first : first + count], ties)
         if tree.max_root_actions > 0:
             chosen = recheck.best_in_many(tree, search.search, states, weights, until)
         value, lower, upper = float(tree.action_lower[chosen]), float(tree.lower[0]), float(tree.upper[0])
@@ -272,7 +289,7 @@ class Session:
         tree.max_bytes, tree.max_depth = planner.memory, planner.max_depth
         tree.gap, tree.gap_ratio, tree.crossing = planner.gap, planner.gap_ratio, 0.0
         tree.max_root_actions = max_root_actions(self.model)
-        for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo"):
+        for name in ("n_nodes", "n_action_nodes", "n_rows", "n_trials", "n_expansions", "deepest", "n_undo", "n_cut"):
             setattr(tree, name, 0)
         tree.n_annealed = tree.n_stages = tree.n_evaluations = 0
 
@@ -380,14 +397,6 @@ def forget_session(planner: BoundedPlanner, model: KernelModel) -> None:
     """What it knew of the model is out of date."""
     with _lock:
         _sessions.pop((planner, model, current_mode()), None)
-
-
-def _best(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
-    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
-    begins with an action and none was branched; of several, a random one."""
-    best = np.flatnonzero(lower == lower.max())
-    best = best[upper[best] == upper[best].max()]
-    return int(best[rng.integer(len(best))])
 
 
 def _check_memory(memory: int, count: int, actions: int, tree: Tree) -> None:

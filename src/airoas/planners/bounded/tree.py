@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from airoas.compiler.specialise import noinline
 from airoas.modelling.rewards import MOST_REWARD
 from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.planners.storage import Block
+from airoas.rng import Rng
 
 # how a trial, or the search, ended
 OK, GAP, DEADLINE, ITERATIONS, MEMORY, BAD_MODEL, NO_ACTION, BAD_REWARD = range(8)
@@ -125,6 +126,8 @@ class Tree(Record):
     n_expansions: int
     deepest: int
     n_undo: int
+    n_cut: int
+    """Trials that ended since the undo log was full."""
     n_annealed: int
     """Leaves that were annealed."""
     n_stages: int
@@ -160,15 +163,41 @@ def row_bytes(nodes: int, actions: int, rows: int, observation: int, action: int
     return 8 * (nodes * (_NODE_NUMBERS + observation) + actions * (_ACTION_NUMBERS + action) + rows * (state + 1) + mixed)
 
 
-def make_tree(observation: int, action: int, state: int, actions: int, memory: int, depth: int, mixes: bool = False) -> tuple[Tree, Block]:
-    """An empty tree for observations, actions and states of these widths, and the block that its columns stand in.
+class Capacity(NamedTuple):
+    """How many rows of each kind a tree has room for."""
 
-    Each kind of row could fill the memory alone; the search counts what all of them take. mixes: whether there will be mixtures.
-    """
+    nodes: int
+    actions: int
+    particles: int
+    mixed: int
+    """Weights of mixtures."""
+    log: int
+    """Of the undo log."""
+
+
+def full_capacity(observation: int, action: int, state: int, actions: int, memory: int, depth: int, mixes: bool) -> Capacity:
+    """Each kind of row could fill the memory alone; the search counts what all of them take."""
     widths = observation, action, state
     nodes, branches, rows = (memory // row_bytes(*kind, *widths) for kind in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
     levels = min(depth, _LOGGED) + 8  # a trial branches every action of a node on each level, and backs up from each
-    log = 16 * levels * (levels + actions)
+    return Capacity(nodes, branches, rows, memory // 8 if mixes else 1, 16 * levels * (levels + actions))
+
+
+def make_tree(
+    observation: int,
+    action: int,
+    state: int,
+    actions: int,
+    memory: int,
+    depth: int,
+    mixes: bool = False,
+    capacity: Capacity | None = None,
+) -> tuple[Tree, Block]:
+    """An empty tree for observations, actions and states of these widths, and the block that its columns stand in.
+
+    mixes: whether there will be mixtures. capacity: None for all that the memory could hold.
+    """
+    nodes, branches, rows, mixed, log = capacity or full_capacity(observation, action, state, actions, memory, depth, mixes)
     layout = (
         *((name, "float64" if name in _REAL else "int64", (nodes,)) for name in _NODE),
         ("observations", "float64", (nodes, observation)),
@@ -176,7 +205,7 @@ def make_tree(observation: int, action: int, state: int, actions: int, memory: i
         ("actions", "float64", (branches, action)),
         ("states", "float64", (rows, state)),
         ("weights", "float64", (rows,)),
-        ("mixtures", "float64", (memory // 8 if mixes else 1,)),
+        ("mixtures", "float64", (mixed,)),
         ("undo_column", "int64", (log,)),
         ("undo_row", "int64", (log,)),
         ("undo_value", "float64", (log,)),
@@ -202,7 +231,8 @@ def has_capacity(tree: Tree, nodes: int, actions: int, rows: int, mixed: int = 0
     observation, action, state = tree.observations.shape[1], tree.actions.shape[1], tree.states.shape[1]
     counts = tree.n_nodes + nodes, tree.n_action_nodes + actions, tree.n_rows + rows
     taken = row_bytes(*counts, observation, action, state, tree.n_mixed + mixed)
-    return bool(taken <= tree.max_bytes)
+    fits = counts[0] <= len(tree.parent) and counts[1] <= len(tree.node) and counts[2] <= len(tree.weights)
+    return bool(taken <= tree.max_bytes and fits and (mixed == 0 or tree.n_mixed + mixed <= len(tree.mixtures)))
 
 
 def is_enumerated(tree: Tree, b: int) -> bool:
@@ -306,6 +336,14 @@ def best_action(tree: Tree, b: int) -> int:
     return int(best)
 
 
+def best_of(lower: np.ndarray, upper: np.ndarray, rng: Rng) -> int:
+    """The index of the largest lower bound; of several, that of the largest upper one, which decides where no plan of the bounds
+    begins with an action and none was branched; of several, a random one."""
+    best = np.flatnonzero(lower == lower.max())
+    best = best[upper[best] == upper[best].max()]
+    return int(best[rng.integer(len(best))])
+
+
 def best_child(tree: Tree, ba: int, allowed: float, least: float) -> int:
     """The child of the largest excess uncertainty, weighed by its probability; -1 where none has more than `least`.
 
@@ -375,7 +413,9 @@ def log_change(tree: Tree, column: int, row: int, value: float) -> None:
 def must_end(tree: Tree, b: int) -> bool:
     """Whether branching every action here, and backing up, could be too much for the undo log: then the trial ends, which is always
     allowed."""
-    return bool(tree.n_undo + 8 * (tree.depth[b] + tree.most_actions + 4) > len(tree.undo_column))
+    ends = bool(tree.n_undo + 8 * (tree.depth[b] + tree.most_actions + 4) > len(tree.undo_column))
+    tree.n_cut += int(ends)
+    return ends
 
 
 @noinline

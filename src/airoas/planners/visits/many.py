@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from airoas.belief.particles import Particles, _checked
+from airoas.belief.particles import Particles
 from airoas.compiler.device import Device
 from airoas.compiler.fleet import Fleet, image_of
 from airoas.compiler.kernels import Kernel, kernel
@@ -17,6 +18,7 @@ from airoas.compiler.native import at_address
 from airoas.errors import BeliefError, ModelError, OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Matrix
+from airoas.planners.many import Decided, Typed, check_many, waves
 from airoas.planners.storage import Block, Layout
 from airoas.planners.visits.answer import choose_final
 from airoas.planners.visits.lookup import lookup_layout
@@ -26,38 +28,19 @@ from airoas.planners.visits.session import VisitPlanner
 from airoas.planners.visits.tree import ACTION_NODE, HISTORY, PASSED, ROOT, longest_path
 from airoas.rng import Rng
 
-_FRACTION = 0.8
-"""Of the memory that is free."""
-
-
-class Decided(NamedTuple):
-    """Decisions, one to a belief."""
-
-    actions: np.ndarray
-    """[K]"""
-    values: np.ndarray
-    """[K] the mean return of each."""
-    histories: np.ndarray
-    """[K] how large the trees are."""
-
 
 def plan_many(device: Device, planner: VisitPlanner, model: KernelModel, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> Decided:
     """See `POMCP.plan_many`. Trees that do not fit the memory together are grown in waves."""
+    check_many(planner, model, beliefs, rngs)
     if planner.iterations is None or planner.threads > 1:
         raise OptionError(f"{planner!r} does not plan on a GPU", "use POMCP(iterations=...), with one thread.")
-    if len(beliefs) != len(rngs) or not beliefs:
-        raise OptionError(f"{len(beliefs)} beliefs come with {len(rngs)} streams", "give a stream for each belief, and at least one.")
-    reason = planner.fits(_checked(model))
-    if reason:
-        raise OptionError(f"{type(planner).__name__} does not fit {type(model).__name__}: {reason}", "choose a planner that fits.")
     block = Block(_layout(model, planner.iterations, planner.max_depth))
     search = planner.make_search(model, block)
     budget = search.budget
     budget.max_trials, budget.max_bytes, budget.deadline = planner.iterations, 1 << 62, float("inf")
-    wave = max(1, int(_FRACTION * device.memory[0]) // (Fleet.bytes_of(search) + 4096))
     parts = [
-        _plan_wave(device, planner, model, search, beliefs[start : start + wave], rngs[start : start + wave])
-        for start in range(0, len(beliefs), wave)
+        _plan_wave(device, planner, model, search, block, [beliefs[k] for k in some], [rngs[k] for k in some])
+        for some in waves(device, Fleet.bytes_of(search), np.arange(len(beliefs)))
     ]
     return Decided(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
@@ -76,8 +59,8 @@ def _layout(model: KernelModel, iterations: int, max_depth: int) -> Layout:
     )
 
 
-def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search: Any, beliefs: Any, rngs: Any) -> Decided:
-    fleet, count = Fleet(device, search, len(beliefs)), len(beliefs)
+def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search: Any, block: Block, beliefs: Any, rngs: Any) -> Decided:
+    fleet, count = Fleet(device, search, len(beliefs), list(block.arrays.values())), len(beliefs)
     roots: dict[int, Any] = {}
     for belief, rng in zip(beliefs, rngs, strict=True):
         if id(belief) not in roots:
@@ -87,7 +70,7 @@ def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search
     _, addresses = held = image_of(device, [root for _, root in roots.values()])
     where = device.array(addresses.get()[[roots[id(belief)][0] for belief in beliefs]])
     fleet.set(search.budget, "seed", np.array([rng.bits(62) for rng in rngs]))
-    first = _Typed(next(iter(roots.values()))[1]._numba_type_, (held[0].address,))
+    first = Typed(next(iter(roots.values()))[1]._numba_type_, (held[0].address,))
     ends = device.allocate((count,), np.int64)
     device.launch(_many(planner.kernel()), count, fleet, first, fleet.addresses, where, ends, alone=True)
     visits, values = device.allocate((count, model.n_actions), zeros=True), device.allocate((count, model.n_actions), zeros=True)
@@ -98,14 +81,9 @@ def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search
     visited, valued = visits.get(), values.get()
     alive = np.array([roots[id(belief)][1].alive for belief in beliefs])
     chosen = np.array([choose_final(n, v, planner.final_action) for n, v in zip(visited, valued, strict=True)])
-    return Decided(chosen, alive * valued[np.arange(count), chosen], fleet.get(search.tree, "n_histories"))
-
-
-class _Typed(NamedTuple):
-    """An argument."""
-
-    kind: Any
-    words: tuple[int, ...]
+    unknown = np.full(count, math.nan)
+    values, nodes = alive * valued[np.arange(count), chosen], fleet.get(search.tree, "n_histories")
+    return Decided(chosen, values, unknown, unknown, nodes, np.full(count, planner.iterations))
 
 
 @functools.cache
