@@ -29,7 +29,7 @@ REFUTED = 0.05
 """Of the particles, those of a cluster: where fewer are left the run no longer believes in it."""
 FEWEST, ALWAYS = 0.1, 2.0
 """Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
-SEEN = 0.5
+SEEN = 0.6
 """Nats that an observation tells for a macro-action to end: less than one of two equally likely answers does."""
 _HALVINGS = 10
 GREEDY, DEFAULT, BLIND = range(3)
