@@ -33,6 +33,8 @@ def arrays() -> dict[str, np.ndarray]:
         ("blind", 1.5),
         ("bias", np.nan),
         ("returns", [[1.0]]),
+        ("returns", [1.0, 2.0]),
+        ("repeats", 5),
         ("validated", 5),
         ("cut", 1.0),
         ("child", ""),

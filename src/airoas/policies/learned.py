@@ -294,7 +294,7 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "seconds": np.array(learned.seconds),
         "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
-        "returns": np.array([learned.returns[name] for name in names]),
+        "returns": np.array([learned.returns[name] for name in names], np.float64).reshape(-1, 2),
     }
     for prefix, forest in (("", learned.correction), ("start_", learned.start)):
         if forest is not None:

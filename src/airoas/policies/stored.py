@@ -22,7 +22,7 @@ _LAYOUT = {
     "repeats": ("i", 0),
     "began": ("U", 0),
     "validated": ("U", 1),
-    "returns": ("f", None),  # none where nothing was validated
+    "returns": ("f", 2),
 }
 _FOREST = {"roots": ("i", 1), "first": ("i", 1), "second": ("i", 1), "child": ("i", 1), "cut": ("f", 1), "values": ("f", 2)}
 """Kind of the numbers, 8 bytes each, or of text, and dimensions."""
@@ -39,17 +39,16 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
         raise OptionError(f"{path!r} holds no learned policy ({type(error).__name__})", wrote) from None
     layout = _LAYOUT | (_FOREST if "roots" in arrays else {})
     wrong = next((name for name, (kind, axes) in layout.items() if not _is_such(arrays.get(name), kind, axes)), "")
+    wrong = wrong or ("repeats" if int(arrays["repeats"]) not in (0, 1) else "")
     wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
     wrong = wrong or ("blind" if not 0 <= int(arrays["blind"]) < max(1, int(arrays["actions"])) else "")
     wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")
     wrong = wrong or ("length" if not 1 <= int(arrays["length"]) <= CUT else "")
-    wrong = wrong or ("returns" if arrays["returns"].size != 2 * len(arrays["validated"]) else "")
+    wrong = wrong or ("returns" if arrays["returns"].shape != (len(arrays["validated"]), 2) else "")
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
     return {name: arrays[name] for name in layout}  # whatever else is there was not looked at
 
 
-def _is_such(array: np.ndarray | None, kind: str, axes: int | None) -> bool:
-    if array is None or array.dtype.kind != kind or (kind != "U" and array.dtype.itemsize != 8):
-        return False
-    return axes is None or array.ndim == axes
+def _is_such(array: np.ndarray | None, kind: str, axes: int) -> bool:
+    return array is not None and array.dtype.kind == kind and (kind == "U" or array.dtype.itemsize == 8) and array.ndim == axes
