@@ -36,9 +36,11 @@ def recover(model: KernelModel, error: ParticleDeprivationError, update: Callabl
         return Updated(tempered.belief.draw(len(belief), rng), tempered.log_evidence, told, tempered if tempered.move else None)
     if model.is_finite:
         states, log_weights = consistent_states(model, error.action, error.observation)
-        if log_weights.max() > -np.inf:
+        explain = log_weights != -np.inf
+        if explain.any():
             told = f"{error.problem}; the belief restarts from all states that explain it. Use more particles, or filter='exact'."
-            return Updated(Particles(states, log_weights=log_weights)._of(model).draw(len(belief), rng), -np.inf, told)
+            restarted = Particles(states[explain], log_weights=log_weights[explain])._of(model)
+            return Updated(restarted.draw(len(belief), rng), -np.inf, told)
     raise error
 
 
