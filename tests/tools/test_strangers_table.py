@@ -67,7 +67,7 @@ def test_where_the_ends_may_be_equal_there_is_no_interval() -> None:
     assert middle == 0.5 and math.isnan(low) and math.isnan(high)
 
 
-@pytest.mark.parametrize("names", [("first", "second", "fourth"), ("eighth",)])
+@pytest.mark.parametrize("names", [("first", "second", "fourth"), ("eighth",), ("ninth",)])
 def test_the_log_has_the_table_of_the_data(names: tuple[str, ...]) -> None:
     folders = [ROOT / "results" / "strangers" / name for name in names]
     expected = table(json.loads(REFERENCES.read_text(encoding="utf-8")), latest_returns(folders))

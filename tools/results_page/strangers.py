@@ -30,15 +30,13 @@ def beyond(gain: Estimate) -> int:
     return (gain.mean > 2.0 * gain.sem) - (gain.mean < -2.0 * gain.sem)
 
 
-def policy(run: Run, alone: Run, poker: Run) -> str:
-    """AIROAS less its policy; of a model in two runs the later one counts."""
+def policy(run: Run, poker: Run) -> str:
+    """AIROAS less its policy; poker is a run of its own."""
     rows, gains = [], []
-    for domain in alone.spec.domains:
-        searched, policies = (
-            (poker, poker) if domain in poker.spec.domains and domain in {c.domain for c in poker.spec.cells} else (run, alone)
-        )
-        gain = between(searched, policies, domain, ("airoas", "fitted-q"))
-        earned = (one.adjusted().earned(domain, label) for one, label in ((searched, "airoas"), (policies, "fitted-q")))
+    for domain in run.spec.domains:
+        one = poker if domain == "poker" else run
+        gain = between(one, one, domain, ("airoas", "fitted-q"))
+        earned = (one.adjusted().earned(domain, label) for label in ("airoas", "fitted-q"))
         rows.append([run.label(domain), *(with_error(known, count=True) for known in earned), with_error(gain, count=True)])
         gains.append(gain)
     ends = [sum(beyond(gain) == sign for gain in gains) for sign in (1, -1)]
