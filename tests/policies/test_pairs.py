@@ -20,19 +20,19 @@ from airoas.policies.experience import most_beliefs, n_tried
 from airoas.policies.pairs import n_options
 from airoas.policies.qmdp import ALL, make_policy
 
-BOXES, TELL, WALK = 20, 20, 21
+BOXES, ASK, WALK = 20, 20, 21
 LACK, REWARD, GOING, TOLD, GAIN, MEAN = range(6)
 
 
 @airoas.model
 class Boxes(NamedTuple):
-    """A coin in one of twenty boxes: open the right one; what tells says which it is, a walk changes where one stands and tells nothing."""
+    """A coin in one of twenty boxes: open the right one; who asks hears which it is, a walk changes where one stands and nothing is heard."""
 
     discount: float = 0.9
     max_steps: int = 10
 
     def actions(self):
-        return (*(f"open {k}" for k in range(20)), "tell", "walk")
+        return (*(f"open {k}" for k in range(20)), "ask", "walk")
 
     def initial(self, rng):
         return BOXES * rng.uniform(), 0.0, 0
@@ -43,11 +43,11 @@ class Boxes(NamedTuple):
         return (s[0], s[1] + (0.25 if a == WALK else 0.0), 0), -0.5 if a == WALK else -1.0
 
     def observe(self, s, a, rng):
-        return (s[0] + 0.2 * rng.normal() if a == TELL else rng.normal(),)
+        return (s[0] + 0.2 * rng.normal() if a == ASK else rng.normal(),)
 
     def obs_logpdf(self, o, s, a):
-        sd = 0.2 if a == TELL else 1.0
-        z = (o[0] - (s[0] if a == TELL else 0.0)) / sd
+        sd = 0.2 if a == ASK else 1.0
+        z = (o[0] - (s[0] if a == ASK else 0.0)) / sd
         return -0.5 * z * z - math.log(sd) - 0.5 * math.log(2.0 * math.pi)
 
     def is_terminal(self, s):
@@ -74,14 +74,14 @@ def test_an_action_is_described_by_what_it_does() -> None:
     choose_one(policy, runs, states, np.full(400, 1 / 400), np.zeros(400, np.int64), 7)
     options, best = runs.options[0], runs.features[0, -2]
     assert options.shape[1] == n_options(len(policy.components)) and corrected_by(policy)[1] == 1
-    assert options[TELL, TOLD] == pytest.approx(math.log(40), abs=0.7)  # what is seen fits a neighbour, too
-    assert np.abs(np.delete(options[:, TOLD], TELL)).max() < 1e-9
-    assert options[TELL, GAIN] > 0.3 and np.delete(options[:, GAIN], TELL).max() < 1e-9
+    assert options[ASK, TOLD] == pytest.approx(math.log(40), abs=0.7)  # what is seen fits a neighbour, too
+    assert np.abs(np.delete(options[:, TOLD], ASK)).max() < 1e-9
+    assert options[ASK, GAIN] > 0.3 and np.delete(options[:, GAIN], ASK).max() < 1e-9
     assert np.abs(options[:, LACK] - (runs.q[0] - best)).max() < 1e-9
-    assert options[:BOXES, REWARD] == pytest.approx(-10.0 + 20.0 / BOXES, abs=1.1) and options[TELL, REWARD] == -1.0
+    assert options[:BOXES, REWARD] == pytest.approx(-10.0 + 20.0 / BOXES, abs=1.1) and options[ASK, REWARD] == -1.0
     assert (options[:BOXES, GOING] == 0.0).all() and (options[BOXES:, GOING] == 1.0).all()
     walked = next(k for k in range(len(policy.components)) if policy.components[k] == 1)
-    assert (options[WALK, MEAN + walked], options[TELL, MEAN + walked]) == (0.25, 0.0)
+    assert (options[WALK, MEAN + walked], options[ASK, MEAN + walked]) == (0.25, 0.0)
 
 
 def test_few_beliefs_teach_which_of_many_actions_tells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_few_beliefs_teach_which_of_many_actions_tells(monkeypatch: pytest.Monke
     learned.save(known, MODEL, tmp_path / "kept.npz")
     FittedQ().load(MODEL, tmp_path / "kept.npz")
     belief = airoas.Particles.sample(MODEL, 500, stream(3))
-    assert FittedQ(learn_seconds=0.0).plan(MODEL, belief, stream(1)).action == TELL
+    assert FittedQ(learn_seconds=0.0).plan(MODEL, belief, stream(1)).action == ASK
     assert learned.learn(MODEL, 1e6).digest == known.digest
 
 

@@ -247,15 +247,15 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
     _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
 
     def work() -> tuple[Learned, int]:
-        looks_at, gives = corrected_by(make_policy(model, values=values))  # which finds values first, and may take its time
-        start = known.start if known else find_last(model, _what(values), looks_at, gives)
-        return learn(model, seconds, log_progress(name), start, values), looks_at
+        reads, gives = corrected_by(make_policy(model, values=values))  # which finds values first, and may take its time
+        start = known.start if known else find_last(model, _what(values), reads, gives)
+        return learn(model, seconds, log_progress(name), start, values), reads
 
-    new, looks_at = interruptible(work)
+    new, reads = interruptible(work)
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):
-        keep_last(model, _what(values), looks_at, new.correction)
+        keep_last(model, _what(values), reads, new.correction)
     return new
 
 
