@@ -31,7 +31,7 @@ from airoas.policies.qmdp import make_policy
 from airoas.policies.repeats import repeating_gains
 from airoas.policies.rollout import CUT
 from airoas.policies.stored import read_stored
-from airoas.policies.validation import contest, is_beyond, mean_and_error, promise, validate
+from airoas.policies.validation import contest, is_better, mean_and_error, promise, validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
@@ -132,7 +132,7 @@ def learn(
         del policies[second]
     played, visited = contest(model, policies, _WORLDS, _PLAYED * seconds)
     gains = np.subtract(played[second], played[first]) if second in played else np.zeros(1)
-    best = second if is_beyond(*mean_and_error(gains), len(gains)) else first
+    best = second if is_better(gains, returns[first], returns[second]) else first
     known = replace(either[best], returns=returns | {f"{name} with the filter": mean_and_error(earned) for name, earned in played.items()})
     bias = promise(model, policy_of(model, known, values), initial, weights) - returns[best][0]
     known = replace(known, digest=_digest(known.correction), bias=bias)

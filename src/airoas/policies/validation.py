@@ -18,6 +18,8 @@ RUNS = 64
 PARTICLES = 1000
 SURE = 2.0
 """Errors by which a rival must earn more, about."""
+_SIMULATED = 4.0
+"""Of so many pairs of episodes the spread of the gains is taken to be known beforehand, from simulated runs."""
 _STEPS_IN_VALIDATION = 1000  # steps for q of one belief, about: here as many particles are looked at as in a decision, or nearly
 
 
@@ -79,6 +81,14 @@ def _earn(model: KernelModel, policy: Policy, particles: int, states: np.ndarray
 def mean_and_error(returns: np.ndarray | list[float]) -> tuple[float, float]:
     """The mean and its standard error, infinite of a single one."""
     return float(np.mean(returns)), float(np.std(returns, ddof=1) / math.sqrt(len(returns))) if len(returns) > 1 else math.inf
+
+
+def is_better(gains: np.ndarray, first: tuple[float, float], second: tuple[float, float]) -> bool:
+    """Whether episodes with the filter overturn what simulated runs said of two policies. A few episodes may all have gone alike where
+    one in five earns much: runs tell how far returns spread."""
+    pairs, mean = len(gains), float(np.mean(gains))
+    spread = _SIMULATED * RUNS * (first[1] ** 2 + second[1] ** 2) + float(np.square(gains - mean).sum())
+    return is_beyond(mean, math.sqrt(spread / (_SIMULATED + pairs - 1.0) / pairs), pairs)
 
 
 def is_beyond(gain: float, error: float, pairs: int) -> bool:

@@ -97,8 +97,8 @@ class AdaptiveFilter(AnnealedFilter):
     It begins with twenty times `particles`, and where few of them explain the first observation it draws more from the initial belief,
     up to ten times as many: what is not among them then will not come back. Where it resamples a belief that has narrowed to a tenth of
     the initial one it leaves fewer, in proportion to the spread, down to `particles`; never less than half of those before, for what is
-    thinned out is gone. A plain update while enough of them explain what was seen; annealed where hardly any does, unless that explains
-    it less.
+    thinned out is gone. A plain update while enough of them explain what was seen; annealed where hardly any does, or where a number
+    that nothing moves has few values left, unless that explains it less.
     """
 
     update_seconds: float | None = None
@@ -128,7 +128,8 @@ class AdaptiveFilter(AnnealedFilter):
         if isinstance(before, _Initial):
             plain = self._with_more(model, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
-        if plain is None or len(before) < _LEAST * min(self.particles, len(before)) * inefficiency:
+        few = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
+        if plain is None or few or (inefficiency > _MOST_UNEVEN and _is_thin(model, before)):
             few = before.particles(clock.moved(self.particles), rng)
             updated = replace(self, update_seconds=clock.left())._annealed(model, few, action, observation, rng)
             if plain is None or updated.log_evidence > plain.log_evidence - _MISSED:  # else the few did not find what some of the many did
@@ -186,6 +187,23 @@ def _spread(model: KernelModel, belief: Particles) -> float:
     return float((belief.std()[unknown] / initial[unknown]).mean()) if unknown.any() else 1.0
 
 
+def _is_thin(model: KernelModel, belief: Particles) -> bool:
+    """Whether few values are left of a number of which each draw of the initial belief has its own: copies of a few particles, which
+    their effective number does not tell."""
+    if "_initial_values" not in model.__dict__:
+        model.__dict__["_initial_values"] = _values(Particles.sample(model, _SAMPLE, stream(0, "spread")).states)
+    own = model.__dict__["_initial_values"] > 0.9 * _SAMPLE
+    if not own.any():
+        return False
+    drawn = belief.draw(_SAMPLE, stream(0, "values")).states
+    return bool((_values(drawn[:, own]) < _FEW_VALUES * _SAMPLE).any())
+
+
+def _values(rows: np.ndarray) -> np.ndarray:
+    """How many different values each column has."""
+    return np.array([len(np.unique(column)) for column in rows.T])
+
+
 class _Initial(Particles):
     """Draws of the initial belief, of which there are more to be had."""
 
@@ -241,6 +259,8 @@ _SURE = 0.005
 """Of the spread of the initial belief: so narrow a one has `particles`."""
 _SAMPLE = 1000
 """Of a belief's particles, to see how spread out it is."""
+_FEW_VALUES = 0.8
+"""Of these: fewer are copies."""
 _PILOT = 500
 _ANNEALED = 20.0
 """What annealing a particle takes, in plain updates of one."""

@@ -1,4 +1,5 @@
-"""Recovery from particle deprivation (Thrun et al., 2005): no particle of a belief allows what was observed."""
+"""Recovery from particle deprivation (Thrun et al., 2005): no particle of a belief allows what was observed. Where the belief was too
+narrow it is inflated (Anderson and Anderson, 1999)."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from airoas.modelling.rows import Rows
 from airoas.rng import Rng
 
 _MORE = 10
+_WIDTHS = (0.25, 0.5, 1.0, 2.0)
+"""Of the kernels that inflate a belief, in its own standard deviations."""
 
 
 class ParticleDeprivationWarning(RuntimeWarning):
@@ -25,7 +28,8 @@ class ParticleDeprivationWarning(RuntimeWarning):
 
 
 def recover(model: KernelModel, error: ParticleDeprivationError, update: Callable[[Particles], Annealed], rng: Rng) -> Updated:
-    """Try again with ten times the particles; then, for a finite model, any state that explains the observation."""
+    """Try again with ten times the particles; then, for a finite model, any state that explains the observation; for others a wider
+    belief, and one wider still."""
     belief: Any = error.belief
     try:
         tempered = update(belief.draw(_MORE * len(belief), rng))
@@ -41,7 +45,26 @@ def recover(model: KernelModel, error: ParticleDeprivationError, update: Callabl
             told = f"{error.problem}; the belief restarts from all states that explain it. Use more particles, or filter='exact'."
             restarted = Particles(states[explain], log_weights=log_weights[explain])._of(model)
             return Updated(restarted.draw(len(belief), rng), -np.inf, told)
+    for width in _WIDTHS:
+        wide = _inflated(model, belief.draw(_MORE * len(belief), rng), width, rng)
+        try:
+            tempered = update(wide)
+        except Exception:  # a method may refuse what cannot be, as a place outside its map
+            continue
+        told = f"{error.problem}; the belief was inflated by {width:g} of its standard deviations. Use more particles."
+        return Updated(tempered.belief.draw(len(belief), rng), -np.inf, told)
     raise error
+
+
+def _inflated(model: KernelModel, belief: Particles, width: float, rng: Rng) -> Particles:
+    """With normal noise of the belief's own shape in each continuous component that is not whole in every particle."""
+    states = np.array(belief.states)
+    columns = np.flatnonzero(np.array(model.shapes.state.kinds) == "float")
+    columns = columns[(states[:, columns] != np.floor(states[:, columns])).any(axis=0)]
+    covariance = np.atleast_2d(np.cov(states[:, columns], rowvar=False)) if len(columns) else np.zeros((0, 0))
+    noise = np.random.default_rng(rng.bits(62)).multivariate_normal(np.zeros(len(columns)), covariance, len(states), method="eigh")
+    states[:, columns] += width * noise
+    return Particles(states)._of(model)
 
 
 def consistent_states(model: KernelModel, action: Any, observation: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -96,13 +96,22 @@ def add_normals(rows: Rows, i: int, proposals: Proposals, factors: np.ndarray, c
 
 @noinline
 def choose_axes(rows: Rows, weights: Weights, proposals: Proposals) -> None:
-    """Take the continuous components that are spread out as axes."""
+    """Take the continuous components that are spread out as axes. A number that is whole in every particle is a count, or a level: no
+    state lies between two of these."""
     proposals.n_axes = 0
     for k in range(len(proposals.continuous)):
-        average, variance = _moments(rows, weights, proposals.continuous[k])
-        if _is_spread(average, variance):
-            proposals.axes[proposals.n_axes] = proposals.continuous[k]
+        axis = proposals.continuous[k]
+        average, variance = _moments(rows, weights, axis)
+        if _is_spread(average, variance) and not _is_whole(rows, weights, axis):
+            proposals.axes[proposals.n_axes] = axis
             proposals.n_axes += 1
+
+
+def _is_whole(rows: Rows, weights: Weights, axis: int) -> bool:
+    for i in range(len(rows)):
+        if weights[i] > 0.0 and rows[i, axis] != math.floor(rows[i, axis]):
+            return False
+    return True
 
 
 def _moments(rows: Rows, weights: Weights, axis: int) -> tuple[float, float]:
