@@ -37,7 +37,7 @@ _DIGEST = 32
 
 
 _VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
-_COMPILER = "fingerprint coercion arrays array_types array_makers cache clock inline specialise native kernels"
+_COMPILER = "fingerprint coercion arrays array_types array_makers replacing cache clock inline specialise native kernels"
 _SOURCES = ("../rng", "../modelling/compiled", *_COMPILER.split())
 _MACHINERY = hashlib.sha256(b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
