@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 
 import pytest
 
@@ -19,6 +20,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _FOLDER in config.stash:
         shutil.rmtree(config.stash[_FOLDER], ignore_errors=True)
+
+
+@pytest.fixture
+def said() -> Callable[[str], list[str]]:
+    """`said(text)`: the lines of standard error but for those on compiling, which stand there only where it takes long."""
+    from airoas.compiler.notice import OWN, SHARED
+
+    def lines(text: str) -> list[str]:
+        return [line for line in text.splitlines() if not (line.startswith("airoas: compiling ") and line.endswith((OWN, SHARED)))]
+
+    return lines
 
 
 _FOLDER = pytest.StashKey[str]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import airoas
+from airoas.bounds import find, store
+from airoas.bounds.learned import simulated
 from airoas.cli import main
 from airoas.domains import Tag
 
@@ -26,7 +29,7 @@ SCRIPTS = {  # arguments, and what it must print
 }
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", [pytest.param(name, marks=[pytest.mark.law] * (name == "lost_robot.py")) for name in SCRIPTS])
 def test_scripts_run(script, tmp_path):
     arguments, expected = SCRIPTS[script]
     ran = subprocess.run(
@@ -40,12 +43,18 @@ def test_scripts_run(script, tmp_path):
     assert expected in ran.stdout
 
 
-def test_the_lost_robot_goes_on_where_it_was(tmp_path):
-    """Runs that the file has are kept, and the others added."""
+def test_the_lost_robot_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    """Runs that the file has are kept, and the others added. Its bounds are those of a hundredth of the states, kept nowhere."""
+    monkeypatch.setattr(store, "folder", lambda: None)
+    monkeypatch.setattr(find, "_cached", {})
+    monkeypatch.setattr(simulated, "_MOST_STATES", 200)
+    monkeypatch.chdir(tmp_path)
     rows = []
     for seeds in ("1", "2"):
         arguments = ["--seconds", "0.02", "--learn", "0", "--particles", "300", "--steps", "2", "--seeds", seeds, "--out", "runs.csv"]
-        subprocess.run([sys.executable, str(EXAMPLES / "lost_robot.py"), *arguments], cwd=tmp_path, capture_output=True, check=True)
+        monkeypatch.setattr(sys, "argv", ["lost_robot.py", *arguments])
+        runpy.run_path(str(EXAMPLES / "lost_robot.py"), run_name="__main__")
+        assert "docked in" in capsys.readouterr().out
         rows.append((tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines())
     assert [len(lines) for lines in rows] == [2, 3]
     assert rows[1][:2] == rows[0]

@@ -100,13 +100,15 @@ def test_rollouts_are_learned_and_estimated():
 
 
 def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
-    """The same bounds, in seconds; and a model that cannot be compiled is learned from with less."""
-    monkeypatch.setattr(store, "folder", lambda: None)
+    """The same bounds, in seconds; and a model that cannot be compiled is learned from with less (of which a round is enough here)."""
     belief = Particles.sample(Wide(), 10, airoas.stream(3))
     compiled = find_bounds(Wide()).at(Wide(), belief)
+    monkeypatch.setattr(store, "folder", lambda: None)
     monkeypatch.setattr(find, "_cached", {})
     with airoas.running("interpreted"):
         assert find_bounds(Wide()).at(Wide(), belief) == compiled
+        for name, least in (("_ROUNDS", 1), ("_RUNS", 2), ("_WORK", 100_000)):
+            monkeypatch.setattr(simulated, name, least)
         fewer, arrays = len(simulated.sample(Wide(), 20_000)), simulated.estimate(Wide(), lambda _: None)
     assert fewer == 500 and len(simulated.sample(Wide(), 20_000)) == 20_000
     assert max(len(arrays["plans cut"]), len(arrays["values cut"])) < 500 * TREES

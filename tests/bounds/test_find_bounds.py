@@ -38,7 +38,9 @@ def test_auto_picks_a_sound_pair_that_does_not_cross(name):
         assert np.isfinite((lower, upper)).all()
 
 
-@pytest.mark.parametrize("name", ["tiger", "light-dark-1.0", "light-dark-2d", "tag", "rock-sample-7-8"])
+@pytest.mark.parametrize(
+    "name", ["tiger", "light-dark-1.0", "light-dark-2d", pytest.param("tag", marks=pytest.mark.law), "rock-sample-7-8"]
+)
 def test_interpreted_equals_compiled(name):
     model = find_domain(name)(0)
     belief = Particles.sample(model, 40, airoas.stream(2))
@@ -47,8 +49,21 @@ def test_interpreted_equals_compiled(name):
         assert find_bounds(model).at(model, belief) == compiled
 
 
+@pytest.mark.parametrize("name", ["tiger", "light-dark-1.0", "tag", "laser-tag", "rock-sample-7-8"])
+def test_a_few_seconds_are_enough_where_a_domain_gives_hints(name, monkeypatch):
+    """Once compiled, with nothing on disk."""
+    model = find_domain(name)(0)
+    find_bounds(model)
+    monkeypatch.setattr(store, "folder", lambda: None)
+    monkeypatch.setattr(find, "_cached", {})
+    start = time.process_time()
+    find_bounds(model)
+    assert time.process_time() - start < 5.0
+
+
+@pytest.mark.law
 def test_a_few_seconds_are_enough_for_every_domain():
-    """Once compiled; for all of them together."""
+    """Once compiled, and for those without hints once they are on disk."""
     for name in DOMAINS:
         model = find_domain(name)(0)
         if model.n_actions:

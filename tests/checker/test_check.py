@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,13 +22,15 @@ JARGON = re.compile(r"numba|nopython|unify|Dispatcher|UniTuple|Literal\[|int64|f
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_model_is_named_at_its_line_with_a_remedy(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_model_is_named_at_its_line_with_a_remedy(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Callable[[str], list[str]]
+) -> None:
     broken = BROKEN[name]
     file = broken.write(tmp_path, name)
     assert main(["check", f"{file}:Broken", "--json"]) == 1
     captured = capsys.readouterr()
     report = json.loads(captured.out)
-    assert captured.err == ""
+    assert said(captured.err) == []
     assert report["model"] == "Broken"
     assert not report["ok"]
     first = report["diagnostics"][0]
@@ -46,14 +49,14 @@ def test_there_are_many_kinds_of_broken_models() -> None:
 
 
 @pytest.mark.parametrize("name", ["misspelled_required", "text_field"])
-def test_broken_model_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
+def test_broken_model_in_a_process_of_its_own(name: str, tmp_path: Path, said: Callable[[str], list[str]]) -> None:
     """The whole way, from the folder of the model: one line, the path as short as it was typed."""
     broken = BROKEN[name]
     broken.write(tmp_path, name)
     command = [sys.executable, "-m", "airoas.cli", "check", f"{name}.py:Broken"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == ""
+    assert said(done.stderr) == []
     diagnostic, summary = done.stdout.splitlines()
     assert diagnostic.startswith(f"error: {broken.where} ({name}.py, line {broken.line}")
     assert broken.words in diagnostic

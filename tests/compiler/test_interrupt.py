@@ -23,8 +23,8 @@ SCRIPT = Path(__file__).with_name("interrupt_script.py")
 
 @pytest.mark.parametrize("what", ["airoas", "rollout", "threads", "filter", "bounds", "policy"])
 def test_a_search_without_end_stops_at_once(what: str) -> None:
-    """The best of three: a machine that is busy may be late once."""
-    assert min(seconds_to_stop(what) for _ in range(3)) < 0.2
+    """Of three times one will do: a machine that is busy may be late."""
+    assert any(seconds_to_stop(what) < 0.2 for _ in range(3))
 
 
 def seconds_to_stop(what: str) -> float:
@@ -79,10 +79,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_without_end_stops_at_once(name: str, tmp_path: Path) -> None:
-    """A tree of two steps never fills its memory. The best of three: a machine that is busy may be late once."""
+    """A tree of two steps never fills its memory. Of three times one will do: a machine that is busy may be late."""
     (tmp_path / "planner.py").write_text(PLANNER)
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
-    assert min(seconds_to_end(COMMANDS[name], tmp_path) for _ in range(3)) < 0.2
+    assert any(seconds_to_end(COMMANDS[name], tmp_path) < 0.2 for _ in range(3))
 
 
 def seconds_to_end(command: str, folder: Path) -> float:

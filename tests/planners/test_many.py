@@ -48,7 +48,7 @@ def test_each_decision_is_the_cpus(name):
     [
         ("light-dark-1.0", AIROAS(iterations=20, target_inefficiency=1.5), "annealed"),
         ("light-dark-1.0", AdaOPS(iterations=10), "expansions"),
-        ("tag", AIROAS(iterations=20, policy="none"), "expansions"),
+        pytest.param("tag", AIROAS(iterations=20, policy="none"), "expansions", marks=pytest.mark.law),
         ("tag", ARDESPOT(iterations=10, scenarios=50), "expansions"),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "iterations") else value,

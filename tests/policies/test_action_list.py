@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -49,6 +49,22 @@ class Targets(NamedTuple):
         return 0.0 if o[0] == s[0] else -math.inf
 
 
+@airoas.model
+class Watched(NamedTuple):
+    """The target is anywhere. Where one looks matters, and no look is as good as a shot."""
+
+    discount: float = 0.9
+    max_steps: int = 5
+
+    action_space, observe, obs_logpdf = Targets.action_space, Targets.observe, Targets.obs_logpdf
+
+    def initial(self, rng):
+        return rng.uniform(), rng.uniform()
+
+    def step(self, s, a, rng):
+        return s, -math.hypot(s[0] - a.x, s[1] - a.y) - (0.0 if a.kind == 0 else 2.0)
+
+
 def test_full_strides_in_all_directions_where_these_pay():
     """A stride short of the full one costs time, and only near the goal is one worth more."""
     rows = action_list(LightDark2DContinuous())
@@ -68,11 +84,12 @@ def test_what_is_in_the_middle_where_that_pays():
     assert len(shots) == POINTS + 1 and inside.mean() >= 0.75  # 0.1 by chance
 
 
-def test_every_combination_of_choices_is_there_with_as_many():
+@pytest.mark.parametrize(("model", "kind"), [(Watched(), 0), pytest.param(VDPTagContinuous(), 1, marks=pytest.mark.law)])
+def test_every_combination_of_choices_is_there_with_as_many(model: Any, kind: int):
     """A look brings nothing where the state is seen; it is not left out for that."""
-    rows = action_list(VDPTagContinuous())
-    assert [int((rows[:, 1] == kind).sum()) for kind in (0.0, 1.0)] == [POINTS, POINTS]
-    assert np.array_equal(make_policy(VDPTagContinuous()).actions, rows)
+    rows = action_list(model)
+    assert [int((rows[:, kind] == choice).sum()) for choice in (0.0, 1.0)] == [POINTS, POINTS]
+    assert np.array_equal(make_policy(model).actions, rows)
 
 
 def test_a_list_stays_as_it_is():

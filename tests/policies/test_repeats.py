@@ -52,7 +52,8 @@ def test_what_is_chosen_is_compared_in_other_worlds(gain: float) -> None:
 
 @airoas.model
 class Sign(NamedTuple):
-    """Which of two doors, at both ends of a corridor's other branch, is the right one, is written on a sign some steps away."""
+    """Which of two doors, at both ends of a corridor's other branch, is the right one, is written on a sign some steps away, where the
+    corridor ends: else there would be a place for each step that can be simulated."""
 
     far: int = 7
     discount: float = 0.98
@@ -66,7 +67,7 @@ class Sign(NamedTuple):
 
     def step(self, s, a, rng):
         if a < 2:
-            return (max(0, s[0] + 1 - 2 * a), s[1], 0), -0.1
+            return (min(max(0, s[0] + 1 - 2 * a), self.far), s[1], 0), -0.1
         right = s[0] == 0 and s[1] == a - 2
         return (s[0], s[1], 1), 10.0 if right else -10.0
 

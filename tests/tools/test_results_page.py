@@ -55,9 +55,13 @@ def written(
     earned: Callable[[dict[str, Any]], float],
     fraction: float = 1.0,
     searched: Callable[[dict[str, Any]], dict[str, Any]] = time_for_all,
+    only: tuple[str, ...] = (),
 ) -> dict[str, str]:
-    """The sections of a page made from rows with returns of our own: world (shared by seed) plus what `earned` says."""
+    """The sections of a page made from rows with returns of our own: world (shared by seed) plus what `earned` says. only: the
+    experiments that are run, instead of all."""
     for name, spec in experiments().items():
+        if only and name not in only:
+            continue
         tasks = spec.tasks()
         (folder / name).mkdir(parents=True)
         (folder / name / "spec.toml").write_text(spec.text, encoding="utf-8")
@@ -177,7 +181,7 @@ def test_both_errors_count_beside_the_paper(tmp_path: Path) -> None:
     """The paper has 2.30 ± 0.43 and 3.10 ± 0.36 on the light-darks: 0.6 more is not shown by any number of our episodes, 3 more is."""
     more = {"light-dark-0.5": 0.6, "light-dark-1.0": 3.0, "tag": 3.0, "laser-tag-random": -20.0}
     published = {domain: returns["airoas"][0] for domain, returns in published_returns().items()}
-    page = written(tmp_path, lambda task: published.get(task["domain"], 0.0) + more.get(task["domain"], 0.0))
+    page = written(tmp_path, lambda task: published.get(task["domain"], 0.0) + more.get(task["domain"], 0.0), only=("budgets",))
     labels = ("LightDark 0.5", "LightDark 1.0", "Tag", "LaserTag, random maps")
     verdicts = {domain: line(page["hundredth"], domain)[-1] for domain in labels}
     assert list(verdicts.values()) == ["not shown", "yes", "yes, but the paper does not name its opponent", "not shown"]
@@ -192,7 +196,7 @@ def test_a_planner_without_time_to_search_is_no_opponent(tmp_path: Path) -> None
         every = {"laser-tag": 5, "tag": 50}.get(task["domain"], 0) if task["planner"] == "adaops" else 0
         return {"stops": ["deadline", "deadline"], "trials": [0 if every and task["seed"] % every == 0 else 10, 20]}
 
-    page = written(tmp_path, lambda task: 1.0 * (task["planner"] == "airoas"), searched=searched)
+    page = written(tmp_path, lambda task: 1.0 * (task["planner"] == "airoas"), searched=searched, only=("literature",))
     assert line(page["against"], "LaserTag, map 1", "adaops")[6:] == ["15, 0 %", "14, 10 %", "withdrawn", "withdrawn"]
     assert line(page["against"], "Tag", "adaops")[6:] == ["15, 0 %", "15, 1 %", "< 0.001", "yes"]
     for mark in ("planners", "against", "yardstick"):
@@ -208,7 +212,7 @@ def test_a_planner_without_time_to_search_is_no_opponent(tmp_path: Path) -> None
 
 
 def test_what_a_referee_measured_stands_beside_our_rows(tmp_path: Path) -> None:
-    page = written(tmp_path, lambda task: 7.0)
+    page = written(tmp_path, lambda task: 7.0, only=IN_PAGE["hints"][0])
     hints = line(page["hints"], "RockSample(11, 11)")
     assert hints[2] == "8.00 ± 0.50, n = 30"
     assert [float(hints[i].split()[0]) for i in (1, 3)] == pytest.approx([7.0, 7.0], abs=0.5)  # the errors are 0.1
@@ -220,7 +224,7 @@ def test_what_a_referee_measured_stands_beside_our_rows(tmp_path: Path) -> None:
 
 def test_adjusted_returns_decide_where_they_are_known(tmp_path: Path) -> None:
     """AIROAS earned 5, but by chance: adjusted, all planners earn 3."""
-    written(tmp_path, lambda task: 4.0 + (task["planner"] == "airoas"))
+    written(tmp_path, lambda task: 4.0 + (task["planner"] == "airoas"), only=("literature",))
     rows = latest(tmp_path / "literature")
     for row in rows.values():
         if row["domain"].startswith("light"):

@@ -21,6 +21,7 @@ from airoas.compiler.vector_exp import exp
 from airoas.modelling.batch import Simulator
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.macros import LONGEST
+from airoas.policies.pairs import TRUTHS, describe_options, describe_pair, imagine, n_options
 from airoas.rng import hash_key, new_stream
 
 FOLLOW, FORCED = range(2)
@@ -60,8 +61,11 @@ class Policy(Record):
     bits: Any
     """[d] of whole numbers: how many bits count one by one, 0 for none."""
     correction: Any
-    """A forest over the features with values [., A], of one leaf where nothing was learned."""
+    """A forest over the features with values [., A]; where it is shared over a belief's and an action's, with values [., 1]. Of one leaf
+    where nothing was learned."""
     corrected: bool
+    shared: bool
+    """Whether one correction serves all actions, which are described; see `airoas.policies.pairs`."""
     bias: float
     """By how much it promises more than it was seen to earn."""
     way: int
@@ -75,6 +79,14 @@ class Policy(Record):
 def n_features(policy: Policy) -> int:
     """Means and spreads, single bits, what each action lacks to the best, the best, and what knowing the state would be worth."""
     return 2 * len(policy.components) + int(policy.bits.sum()) + len(policy.actions) + 2
+
+
+def corrected_by(policy: Policy) -> tuple[int, int]:
+    """How many numbers a correction looks at, and how many it gives."""
+    actions, width = policy.actions.shape
+    if not policy.shared:
+        return n_features(policy), actions
+    return n_features(policy) - actions + n_options(len(policy.components)) + width, 1
 
 
 class Runs(Record):
@@ -120,6 +132,24 @@ class Runs(Record):
     """[R, A]"""
     features: Any
     """[R, F]"""
+    options: Any
+    """[R, A, .] what describes each action, where a correction is shared; else [R, 0, .]."""
+    pair: Any
+    """[1, .] a belief with an action."""
+    each: Any
+    """[R M, A] q of every particle that is scored."""
+    posteriors: Any
+    """[R M, A, T] their weights after what some of them see."""
+    imagined: Any
+    """[R, .] observations."""
+    imagining: Any
+    """[R] rows of the particles that make them."""
+    imagined_numbers: Any
+    """[R] of their random streams."""
+    imagined_of: Any
+    """[R M] which of them a particle is weighed by."""
+    imagined_logs: Any
+    """[R M]"""
     chosen_action: Any
     """[R] its number; -1 where the run is over."""
     truths: Any
@@ -167,6 +197,7 @@ def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> 
     """Room for this many runs of so many particles."""
     n, m, width = runs * particles, runs * policy.scored, model.shapes.state.size
     actions = len(policy.actions)
+    shared = int(policy.shared)
     return Runs(
         states=np.zeros((n, width)),
         after=np.zeros((n, width)),
@@ -190,6 +221,15 @@ def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> 
         q=np.zeros((runs, actions)),
         legal=np.zeros((runs, actions), np.bool_),
         features=np.zeros((runs, n_features(policy))),
+        options=np.zeros((runs, shared * actions, n_options(len(policy.components)))),
+        pair=np.zeros((1, corrected_by(policy)[0])),
+        each=np.zeros((shared * m, actions)),
+        posteriors=np.zeros((shared * m, actions, TRUTHS)),
+        imagined=np.zeros((shared * runs, model.shapes.observation.size)),
+        imagining=np.zeros(runs, np.int64),
+        imagined_numbers=np.zeros(runs, np.int64),
+        imagined_of=np.zeros(shared * m, np.int64),
+        imagined_logs=np.zeros(shared * m),
         chosen_action=np.zeros(runs, np.int64),
         truths=np.zeros(runs, np.int64),
         observing=np.zeros(runs, np.int64),
@@ -278,6 +318,8 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         if not policy.by_action:
             rows = runs.scored_after[:count], runs.scored_rewards[:count], runs.scored_arrived[:count]
             policy.simulator.step(some, alive, policy.actions[a : a + 1], hash_key(seed, a, 0), runs.scored_numbers[:count], *rows)
+            if policy.shared:
+                imagine(policy, runs, a, hash_key(seed, a, 1))
             policy.value(rows[0], rows[2], runs.values[:count], 0)
         for i in range(count):
             if alive[i]:
@@ -289,6 +331,8 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
                 if runs.legal[i // m, a]:
                     runs.totals[i] = max(runs.totals[i], value)
                 runs.q[i // m, a] += value
+                if policy.shared:
+                    runs.each[i, a] = value
     for r in range(runs.n_runs):
         count = 0
         for j in range(m):
@@ -296,6 +340,8 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         for a in range(actions):
             runs.q[r, a] = runs.q[r, a] / max(1, count) if runs.legal[r, a] else -1e30
         describe(policy, runs, r, count)
+        if policy.shared:
+            describe_options(policy, runs, r, count)
 
 
 def score_believed(runs: Runs, r: int, m: int) -> None:
@@ -365,6 +411,13 @@ def describe(policy: Policy, runs: Runs, r: int, count: int) -> None:
 def correct(policy: Policy, runs: Runs, r: int) -> None:
     """Add what was learned to q."""
     forest = policy.correction
+    if policy.shared:
+        for a in range(len(policy.actions)):
+            if runs.legal[r, a]:
+                describe_pair(policy, runs.features[r], runs.options[r, a], a, runs.pair[0])
+                for tree in range(len(forest.roots)):
+                    runs.q[r, a] += forest.values[leaf_of(forest, runs.pair, 0, tree), 0]
+        return
     for tree in range(len(forest.roots)):
         leaf = leaf_of(forest, runs.features, r, tree)
         for a in range(len(policy.actions)):

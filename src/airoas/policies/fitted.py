@@ -1,10 +1,11 @@
 """A belief policy learned from the simulator alone: fitted Q iteration (Ernst et al., 2005) over particle beliefs, as a correction of
 QMDP.
 
-Q(b, a) = q_a(b) + D_a(phi(b)), where q is QMDP and D <= 0, since no policy earns what seeing the state would. Beliefs come from walks
-of the policy learned so far, of QMDP and of repeated actions; at each of them every action is tried once, or of many actions the
-policy's, QMDP's and some others, and what was not tried is taken to lose what it does at beliefs alike. What is learned is how much of
-QMDP's promise is lost: where a belief is certain nothing is, and the policy acts by QMDP exactly.
+Q(b, a) = q_a(b) + D_a(b), where q is QMDP and D <= 0, since no policy earns what seeing the state would. What is learned is how much of
+QMDP's promise is lost: where a belief is certain nothing is, and the policy acts by QMDP exactly. D is one forest of the belief's
+features with a value for every action; where not all actions are tried at a belief, what was not tried is taken to lose what it does at
+beliefs alike. Or, where actions are many, D is one forest of a belief with an action (`airoas.policies.pairs`): what is learned of
+one action then serves for those that do the like, and fewer beliefs are enough.
 """
 
 from __future__ import annotations
@@ -14,234 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
-from airoas.compiler.kernels import Record, kernel
-from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import (
-    ALWAYS,
-    Policy,
-    Runs,
-    advance,
-    choose_actions,
-    make_runs,
-    n_features,
-    score,
-    set_runs,
-    take,
-)
-from airoas.rng import hash_key, new_stream, stream
+from airoas.bounds.learned.forest import TREES, Descent, Forest, descent_of, find_leaves, grow, learn
+from airoas.compiler.kernels import kernel
+from airoas.policies.belief_mdp import Policy, corrected_by
+from airoas.policies.experience import Experience, is_among
+from airoas.policies.pairs import describe_pair
+from airoas.rng import stream
 
 FEWEST = 10
 """Beliefs in a leaf."""
-EFFECTIVE = 10.0
-"""Particles, after every observation."""
-TRIED = 8
-"""Actions at a belief, where there are more than `ALL`."""
-ALL = 16
-"""Actions that are all tried."""
 _GROWINGS, _SWEEPS = 3, 50
-_POLICY, _QMDP = 0.5, 0.7  # up to here the policy, up to here QMDP, then bursts of one action
-
-
-class Experience(Record):
-    """n beliefs, at each of which K actions were tried once."""
-
-    features: Any
-    """[n, F]"""
-    q: Any
-    """[n, A]"""
-    legal: Any
-    """[n, A]"""
-    tried: Any
-    """[n, K]"""
-    rewards: Any
-    """[n, K] means over the particles."""
-    later_features: Any
-    """[n K, F]"""
-    later_q: Any
-    """[n K, A] -1e30 where illegal."""
-    ended: Any
-    """[n K] whether the truth reached a terminal state."""
-    count: int
-
-
-def n_tried(policy: Policy) -> int:
-    """Actions at a belief."""
-    return len(policy.actions) if len(policy.actions) <= ALL else TRIED
-
-
-def make_experience(policy: Policy, beliefs: int) -> Experience:
-    actions, features, tried = len(policy.actions), n_features(policy), n_tried(policy)
-    return Experience(
-        features=np.zeros((beliefs, features)),
-        q=np.zeros((beliefs, actions)),
-        legal=np.zeros((beliefs, actions), np.bool_),
-        tried=np.zeros((beliefs, tried), np.int64),
-        rewards=np.zeros((beliefs, tried)),
-        later_features=np.zeros((beliefs * tried, features)),
-        later_q=np.zeros((beliefs * tried, actions)),
-        ended=np.zeros(beliefs * tried, np.bool_),
-        count=0,
-    )
-
-
-class Walkers(Record):
-    """What the walkers do."""
-
-    burst: Any
-    """[R] the action that is repeated."""
-    left: Any
-    """[R] how often it is repeated yet."""
-    way: Any
-    """[R] how the walker chooses its actions."""
-    before: Any
-    """[R N, .] particles before a step."""
-
-
-@kernel
-def collect(
-    policy: Policy,
-    walking: Runs,
-    walkers: Walkers,
-    trying: Runs,
-    experience: Experience,
-    initial: Any,
-    weights: Any,
-    horizon: int,
-    keep: float,
-    seed: int,
-) -> None:
-    """Fill the experience with beliefs on walks from an initial belief."""
-    walk, own = 0, new_stream()
-    n, labels = walking.n_particles, np.zeros(len(weights), np.int64)
-    while experience.count < len(experience.features):
-        walk += 1
-        set_runs(walking, initial, weights, labels, hash_key(seed, walk, 0))
-        for r in range(walking.n_runs):
-            own.reseed(hash_key(seed, walk, 1), r, 0)
-            walkers.way[r] = own.uniform()
-            walkers.left[r] = 0
-        for t in range(horizon):
-            key = hash_key(seed, walk, 2 + t)
-            choose_actions(policy, walking, t, hash_key(key, 0, 0))
-            live = 0
-            for r in range(walking.n_runs):
-                own.reseed(key, 1, r)
-                if walking.chosen_action[r] < 0:
-                    continue
-                live += 1
-                if own.uniform() < keep and experience.count < len(experience.features):
-                    store(policy, walking, r, trying, experience, hash_key(key, 2, r))
-                walking.chosen_action[r] = behave(policy, walking, walkers, r, own)
-            if live == 0 or experience.count == len(experience.features):
-                break
-            total = walking.n_runs * n
-            for r in range(walking.n_runs):
-                take(walking, r, policy.actions, max(0, walking.chosen_action[r]))
-            for row in range(total):
-                for k in range(walking.states.shape[1]):
-                    walkers.before[row, k] = walking.states[row, k]
-            advance(policy, walking, 0.0, hash_key(key, 3, 0))
-            for r in range(walking.n_runs):
-                if not walking.alive[r * n]:  # an early end would hide where other actions lead
-                    for row in range(r * n, r * n + n):
-                        walking.alive[row] = True
-                        for k in range(walking.states.shape[1]):
-                            walking.states[row, k] = walkers.before[row, k]
-                    walkers.left[r] = 0
-
-
-def behave(policy: Policy, walking: Runs, walkers: Walkers, r: int, rng: Any) -> int:
-    """The action of a walker."""
-    if walkers.left[r] > 0:
-        walkers.left[r] -= 1
-        if walking.legal[r, walkers.burst[r]]:
-            return int(walkers.burst[r])
-    if rng.uniform() < 0.1:
-        walkers.way[r] = rng.uniform()
-    if walkers.way[r] < _POLICY:
-        return int(walking.chosen_action[r])
-    if walkers.way[r] < _QMDP:
-        best, at = 0, len(walking.features[r]) - 2 - len(policy.actions)
-        for a in range(1, len(policy.actions)):
-            if walking.features[r, at + a] > walking.features[r, at + best]:
-                best = a
-        return best
-    walkers.burst[r] = rng.integer(len(policy.actions))
-    walkers.left[r] = rng.integer(16)
-    return int(walkers.burst[r]) if walking.legal[r, walkers.burst[r]] else int(walking.chosen_action[r])
-
-
-def choose_tried(experience: Experience, i: int, first: int, second: int, rng: Any) -> None:
-    """The actions to try at a belief: all, or two that are given and others by chance."""
-    tried, actions = experience.tried[i], experience.q.shape[1]
-    if len(tried) == actions:
-        for a in range(actions):
-            tried[a] = a
-        return
-    tried[0], count = first, 1
-    if second != first:
-        tried[1], count = second, 2
-    while count < len(tried):
-        a = rng.integer(actions)
-        if not is_among(a, tried, count):
-            tried[count] = a
-            count += 1
-
-
-def is_among(a: int, tried: Any, count: int) -> bool:
-    """Whether an action is one of the first."""
-    known = False
-    for j in range(count):
-        known = known or tried[j] == a
-    return known
-
-
-def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Experience, seed: int) -> None:
-    """Keep a belief, and try actions in it."""
-    i, actions, n = experience.count, len(policy.actions), walking.n_particles
-    experience.count = i + 1
-    for f in range(experience.features.shape[1]):
-        experience.features[i, f] = walking.features[r, f]
-    at = experience.features.shape[1] - 2 - actions
-    greedy = 0
-    for a in range(actions):
-        experience.legal[i, a] = walking.legal[r, a]
-        experience.q[i, a] = walking.features[r, at + a] + walking.features[r, at + actions] if walking.legal[r, a] else -1e30
-        greedy = a if experience.q[i, a] > experience.q[i, greedy] else greedy
-    own = new_stream()
-    own.reseed(seed, 3, 0)
-    choose_tried(experience, i, walking.chosen_action[r], greedy, own)
-    tried = experience.tried[i]
-    trying.n_runs = len(tried)
-    for t in range(len(tried)):
-        a = tried[t]
-        own.reseed(seed, 0, a)
-        truth = r * n + 1 + own.integer(n - 1)
-        for j in range(n):
-            source = r * n + j if j > 0 else truth
-            for k in range(walking.states.shape[1]):
-                trying.states[t * n + j, k] = walking.states[source, k]
-            trying.alive[t * n + j] = walking.alive[source] and walking.legal[r, a]
-            for k in range(policy.actions.shape[1]):
-                trying.row_actions[t * n + j, k] = policy.actions[a, k]
-            trying.numbers[t * n + j] = a * n + j
-        trying.chosen_action[t] = a if walking.legal[r, a] and trying.alive[t * n] else -1
-        trying.kind[t], trying.world[t] = 0, a
-    advance(policy, trying, 0.0, hash_key(seed, 1, 0))
-    for t in range(len(tried)):
-        total = 0.0
-        for j in range(1, n):
-            total += trying.rewards[t * n + j]
-        experience.rewards[i, t] = total / (n - 1)
-        experience.ended[i * len(tried) + t] = not trying.alive[t * n]
-    score(policy, trying, hash_key(seed, 2, 0))
-    for t in range(len(tried)):
-        row = i * len(tried) + t
-        for f in range(experience.features.shape[1]):
-            experience.later_features[row, f] = trying.features[t, f]
-        for b in range(actions):
-            experience.later_q[row, b] = trying.q[t, b]
 
 
 @kernel
@@ -288,6 +71,11 @@ def fill(experience: Experience, n: int, values: Any, leaves: Any, targets: Any)
 
 def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
     """The correction that the experience teaches."""
+    return _fit_shared(policy, experience, seed) if policy.shared else _fit_each(policy, experience, seed)
+
+
+def _fit_each(policy: Policy, experience: Experience, seed: int) -> Forest:
+    """One for every action."""
     n, actions, tried = experience.count, len(policy.actions), experience.tried.shape[1]
     features = np.ascontiguousarray(experience.features[:n])
     later = np.ascontiguousarray(experience.later_features[: n * tried])
@@ -295,9 +83,9 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
     discount = policy.simulator.discount
     sweep(experience, n, discount, nothing, np.zeros((n * tried, 1), np.int64), targets)
     fill(experience, n, nothing, np.zeros((n, 0), np.int64), targets)
-    small = 1e-3 * max(1e-12, float(np.abs(targets).max()))
+    small, axes = _small(targets), to_cut_along(features.shape[1], actions)
     for growing in range(_GROWINGS):
-        forest = grow(features, targets, FEWEST, stream(seed, "correction", growing))
+        forest = grow(features, targets, FEWEST, stream(seed, "correction", growing), axes)
         own, after = np.zeros((n, TREES), np.int64), np.zeros((n * tried, TREES), np.int64)
         find_leaves(forest, features, own)
         find_leaves(forest, later, after)
@@ -311,14 +99,91 @@ def fit(policy: Policy, experience: Experience, seed: int) -> Forest:
     return forest
 
 
-def make_walkers(model: KernelModel, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
-    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), particles)
-    walking.fewest = trying.fewest = ALWAYS
-    walking.effective = trying.effective = EFFECTIVE
-    walkers = Walkers(
-        burst=np.zeros(walks, np.int64),
-        left=np.zeros(walks, np.int64),
-        way=np.zeros(walks),
-        before=np.zeros_like(walking.states),
-    )
-    return walking, walkers, trying
+def to_cut_along(features: int, actions: int) -> np.ndarray:
+    """The features, those of a belief again and again until they are as many as those of single actions: many actions would hide them."""
+    first = features - 2 - actions
+    single = np.arange(first, first + actions)
+    rest = np.delete(np.arange(features), single)
+    return np.arange(features) if actions <= len(rest) else np.concatenate([single, np.tile(rest, -(-actions // len(rest)))])
+
+
+def _small(targets: np.ndarray) -> float:
+    """A change that ends the sweeps."""
+    return 1e-3 * max(1e-12, float(np.abs(targets).max()))
+
+
+@kernel
+def describe_tried(policy: Policy, experience: Experience, rows: Any) -> None:
+    """rows [n K, .]: the beliefs with the actions that were tried there."""
+    tried = experience.tried.shape[1]
+    for j in range(len(rows)):
+        i, t = j // tried, j % tried
+        describe_pair(policy, experience.features[i], experience.options[j], experience.tried[i, t], rows[j])
+
+
+@kernel
+def find_leaves_after(policy: Policy, experience: Experience, descent: Descent, rows: Any, nodes: Any, leaves: Any) -> None:
+    """leaves [n K, A, TREES]: where all actions end after those that were tried. rows [A, .] and nodes [A]: room."""
+    for j in range(len(leaves)):
+        if experience.ended[j]:
+            continue
+        for b in range(len(nodes)):
+            describe_pair(policy, experience.later_features[j], experience.later_options[j, b], b, rows[b])
+        for tree in range(leaves.shape[2]):
+            for b in range(len(nodes)):
+                nodes[b] = descent.roots[tree]
+            for _ in range(descent.levels[tree]):
+                for b in range(len(nodes)):
+                    node = nodes[b]
+                    beyond = rows[b, descent.first[node]] - rows[b, descent.second[node]] >= descent.cut[node]
+                    nodes[b] = descent.child[node] + (1 if beyond else 0)
+            for b in range(len(nodes)):
+                leaves[j, b, tree] = nodes[b]
+
+
+@kernel
+def sweep_shared(experience: Experience, discount: float, values: Any, leaves: Any, targets: Any) -> float:
+    """targets [n K, 1]: as `sweep`, for leaves of beliefs with actions; the largest change."""
+    tried, change = experience.tried.shape[1], 0.0
+    for j in range(len(targets)):
+        i, t = j // tried, j % tried
+        a, best = experience.tried[i, t], -math.inf
+        if not experience.legal[i, a]:
+            continue
+        if experience.ended[j]:
+            best = 0.0
+        else:
+            for b in range(leaves.shape[1]):
+                value = experience.later_q[j, b]
+                if value > -1e29:
+                    for tree in range(leaves.shape[2]):
+                        value += values[leaves[j, b, tree], 0]
+                    best = max(best, value)
+        target = min(0.0, experience.rewards[i, t] + discount * best - experience.q[i, a])
+        change = max(change, abs(target - targets[j, 0]))
+        targets[j, 0] = target
+    return change
+
+
+def _fit_shared(policy: Policy, experience: Experience, seed: int) -> Forest:
+    """One for all actions."""
+    (n, tried), actions, discount = (experience.count, experience.tried.shape[1]), len(policy.actions), policy.simulator.discount
+    rows, targets = np.zeros((n * tried, corrected_by(policy)[0])), np.zeros((n * tried, 1))
+    own, after = np.zeros((n * tried, TREES), np.int64), np.zeros((n * tried, actions, TREES), np.int32)
+    table, nodes = np.zeros((actions, rows.shape[1] + 1)), np.zeros(actions, np.int32)
+    describe_tried(policy, experience, rows)
+    used = np.flatnonzero(np.take_along_axis(experience.legal[:n], experience.tried[:n], axis=1))
+    rows, own = rows[used], own[used]
+    sweep_shared(experience, discount, np.zeros((1, 1)), after, targets)
+    small = _small(targets)
+    for growing in range(_GROWINGS):
+        forest = grow(rows, targets[used], FEWEST, stream(seed, "correction", growing))
+        find_leaves(forest, rows, own)
+        find_leaves_after(policy, experience, descent_of(forest), table, nodes, after)
+        counts = np.zeros(len(forest.cut))
+        for _ in range(_SWEEPS):
+            learn(forest, own, targets[used], counts)
+            if sweep_shared(experience, discount, forest.values, after, targets) < small:
+                break
+    learn(forest, own, targets[used], counts)
+    return forest

@@ -22,10 +22,11 @@ from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, n_features
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, corrected_by
 from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
-from airoas.policies.fitted import Experience, collect, fit, make_experience, make_walkers
+from airoas.policies.experience import Experience, collect, make_experience, make_walkers, most_beliefs
+from airoas.policies.fitted import fit
 from airoas.policies.qmdp import make_policy
 from airoas.policies.repeats import repeating_gains
 from airoas.policies.rollout import CUT
@@ -101,11 +102,12 @@ def learn(
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
+    most = sum(sum(ROUNDS[: k + 1]) <= most_beliefs(policy) for k in range(len(ROUNDS)))
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
     _warm_up(model, policy, initial, weights)
     begun, pace = read_clock(), 0.0
     limit = (1.0 - _PLAYED - _MEASURED - _REPEATED) * seconds
-    while rounds < len(ROUNDS) and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < limit):
+    while rounds < most and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < limit):
         started = read_clock()
         progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
@@ -162,7 +164,7 @@ def _first(experience: Experience, beliefs: int) -> Experience:
     fields, tried = {}, experience.tried.shape[1]
     for name in Experience.__annotations__:
         value = getattr(experience, name)
-        many = tried if name in ("later_features", "later_q", "ended") else 1
+        many = tried if name in ("later_features", "later_q", "ended", "options", "later_options") else 1
         fields[name] = value if name == "count" else value[: many * beliefs]
     return Experience(**fields)
 
@@ -245,15 +247,15 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
     _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
 
     def work() -> tuple[Learned, int]:
-        features = n_features(make_policy(model, values=values))  # which finds values first, and may take its time
-        start = known.start if known else find_last(model, _what(values), features, len(action_list(model)))
-        return learn(model, seconds, log_progress(name), start, values), features
+        reads, gives = corrected_by(make_policy(model, values=values))  # which finds values first, and may take its time
+        start = known.start if known else find_last(model, _what(values), reads, gives)
+        return learn(model, seconds, log_progress(name), start, values), reads
 
-    new, features = interruptible(work)
+    new, reads = interruptible(work)
     if known is not None and new.rounds <= known.rounds:
         return replace(known, seconds=seconds)
     if new.correction is not None and new.policy in ("learned", "earlier"):
-        keep_last(model, _what(values), features, new.correction)
+        keep_last(model, _what(values), reads, new.correction)
     return new
 
 
@@ -275,7 +277,7 @@ def load(model: KernelModel, path: str | Path) -> Learned:
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    if known.correction is not None and not is_whole(known.correction, n_features(make_policy(model)), actions):
+    if known.correction is not None and not is_whole(known.correction, *corrected_by(make_policy(model))):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint, "auto"] = known
     return known

@@ -16,6 +16,9 @@ from airoas.rng import stream
 
 SCORED = 24
 """Particles that q is averaged over where each of them is simulated, and four times as many where it is looked up."""
+ALL = 16
+"""Actions of which each has a correction of its own, all of them tried at every belief; of more, where values are not looked up, one
+correction serves all."""
 LOOKED_AT = 100
 """Particles that q is averaged over at least, for a decision."""
 _STEPS_FOR_Q = 320  # steps for q of one belief, about, where actions are many
@@ -32,6 +35,7 @@ def make_policy(
     discrete = model if model.n_actions else discretised(model, actions)
     bounds = find_bounds(discrete, (0.0, values))
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
+    shared = len(actions) > ALL and not looked_up
     functions, kinds = batch(model), model.shapes.state.kinds
     visited = walk(discrete, 200, 4, 1.0, stream(0, "components"))
     varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
@@ -48,8 +52,9 @@ def make_policy(
         discrete=bool(model.n_actions),
         components=np.array(varies, dtype=np.int64),
         bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
-        correction=correction or zero(len(actions)),
+        correction=correction or zero(1 if shared else len(actions)),
         corrected=correction is not None,
+        shared=shared,
         bias=bias,
         way=way,
         blind=blind,

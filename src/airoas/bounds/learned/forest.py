@@ -37,8 +37,9 @@ class Forest(Record):
     """[nodes, width] of a leaf, already divided by the number of trees."""
 
 
-def grow(states: Rows, targets: np.ndarray, fewest: int, rng: Rng) -> Forest:
-    """A forest whose leaves hold alike targets [n, width] of states [n, dim], at least `fewest`; its values are for `learn`."""
+def grow(states: Rows, targets: np.ndarray, fewest: int, rng: Rng, axes: Indices | None = None) -> Forest:
+    """A forest whose leaves hold alike targets [n, width] of states [n, dim], at least `fewest`; its values are for `learn`. axes: the
+    components to cut along, each tried in proportion to how often it is there; all alike where it is not given."""
     n, most = len(states), TREES * (2 * len(states) // fewest + 1)
     forest = Forest(
         roots=np.zeros(TREES, np.int64),
@@ -50,7 +51,9 @@ def grow(states: Rows, targets: np.ndarray, fewest: int, rng: Rng) -> Forest:
     )
     spread = targets.std(axis=0) if n else np.ones(targets.shape[1])
     scaled = np.ascontiguousarray(targets / np.where(spread > 0.0, spread, 1.0))
-    count = int(_grow(forest, states, scaled, fewest, np.arange(n), np.zeros((n + 2, 3), np.int64), np.zeros((2, targets.shape[1])), rng))
+    axes = np.arange(states.shape[1]) if axes is None else axes
+    waiting, sums = np.zeros((n + 2, 3), np.int64), np.zeros((2, targets.shape[1]))
+    count = int(_grow(forest, states, scaled, fewest, axes, np.arange(n), waiting, sums, rng))
     return Forest(
         roots=forest.roots, **{name: getattr(forest, name)[:count].copy() for name in ("first", "second", "cut", "child", "values")}
     )
@@ -70,7 +73,17 @@ def along(states: Rows, i: int, first: int, second: int) -> float:
 
 
 @kernel
-def _grow(forest: Forest, states: Rows, targets: Matrix, fewest: int, order: Indices, waiting: np.ndarray, sums: Matrix, rng: Rng) -> int:
+def _grow(
+    forest: Forest,
+    states: Rows,
+    targets: Matrix,
+    fewest: int,
+    axes: Indices,
+    order: Indices,
+    waiting: np.ndarray,
+    sums: Matrix,
+    rng: Rng,
+) -> int:
     """Split until leaves are small or alike; how many nodes there are. waiting [., 3]: nodes with their part of `order`."""
     dim, width, nodes = states.shape[1], targets.shape[1], 0
     for tree in range(len(forest.roots)):
@@ -83,8 +96,8 @@ def _grow(forest: Forest, states: Rows, targets: Matrix, fewest: int, order: Ind
             node, begin, end = waiting[left, 0], waiting[left, 1], waiting[left, 2]
             best, best_cut, best_first, best_second = 1e-9, 0.0, -1, dim
             for _ in range(_CUTS if end - begin >= 2 * fewest else 0):
-                first = rng.integer(dim)
-                second = rng.integer(dim) if rng.uniform() < 0.5 else dim
+                first = axes[rng.integer(len(axes))]
+                second = axes[rng.integer(len(axes))] if rng.uniform() < 0.5 else dim
                 u = along(states, order[begin + rng.integer(end - begin)], first, second)
                 v = along(states, order[begin + rng.integer(end - begin)], first, second)
                 cut = 0.5 * (u + v)
@@ -174,7 +187,8 @@ class Descent(Record):
     values: Matrix
 
 
-def _descent(forest: Forest) -> Descent:
+def descent_of(forest: Forest) -> Descent:
+    """That form of a forest."""
     nodes, leaf = np.arange(len(forest.cut)), forest.child < 0
     depth = np.zeros(len(nodes), np.int64)
     reached, level = forest.roots, 0
@@ -246,4 +260,4 @@ for _instead in ON_DEVICE.values():
 
 def lookup(forest: Forest) -> Bound:
     """An `evaluate` that looks states up in the forest."""
-    return bind(_look_up, _descent(forest))
+    return bind(_look_up, descent_of(forest))
