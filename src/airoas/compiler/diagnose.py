@@ -172,7 +172,7 @@ _SENTENCES = (
         "compiled code cannot catch {0} alone",
         "test for the cause beforehand, or write `except Exception:`.",
     ),
-    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop."),
+    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop, or a list: `any([x > 0.0 for x in row])`."),
     (
         r"Invalid use of BoundFunction\((\w+\.\w+) for .*\) with parameters \((.*)\)",
         "`{0}` cannot take a value of type {1} here",
