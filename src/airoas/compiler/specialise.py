@@ -28,7 +28,7 @@ from airoas.compiler.coercion import PlainElements, widened
 from airoas.compiler.fingerprint import OVERLOADED, Reads, is_namedtuple, is_native
 from airoas.compiler.inline import InlineOnly
 from airoas.compiler.lanes import each, lanes
-from airoas.errors import ModelError, OptionError, suggest
+from airoas.errors import OptionError, suggest
 
 MODES = ("compiled", "debug", "interpreted")
 _mode = ""
@@ -85,20 +85,7 @@ def constructor(record: type) -> python_types.FunctionType:
         defaults = record._field_defaults  # type: ignore[attr-defined]
         build.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
         _constructors[record], _records_of[build] = build, record
-        record._replace = _replacing(record, fields)  # type: ignore[attr-defined]
     return _constructors[record]
-
-
-def _replacing(record: type, fields: tuple[str, ...]) -> Callable[..., Any]:
-    """`_replace` for plain Python that converts fields as compiled code does: NamedTuple's own would keep an int for a float."""
-
-    def _replace(self: Any, /, **given: Any) -> Any:
-        for name in given:
-            if name not in fields:
-                raise ModelError(*no_field(record, name))
-        return specialise(constructor(record), "interpreted")(*(given.get(name, value) for name, value in zip(fields, self, strict=True)))
-
-    return _replace
 
 
 def no_field(record: type, name: str) -> tuple[str, str]:
