@@ -98,13 +98,13 @@ class KernelCache:
     def __init__(self, name: str, fingerprint: str | None, before_compile: Any) -> None:
         self._name = name
         self._fingerprint = fingerprint  # digest of the kernel and its options; None where it cannot be known
-        self._before_compile = before_compile  # called with the argument types when there is nothing to load
+        self._before_compile = before_compile  # called where there is nothing to load: with the argument types, and whether it is kept
 
     def load_overload(self, signature: Any, target: Any) -> CompileResult | None:
         directory = self._directory(signature)
         loaded = directory and _load(self._path(directory, signature, target), target)
         if loaded is None:
-            self._before_compile(signature)
+            self._before_compile(signature, directory is not None)
         return loaded
 
     def save_overload(self, signature: Any, result: CompileResult) -> None:
