@@ -530,6 +530,15 @@ used_before_value | Broken.step | raises UnboundLocalError
 +            shift = a - 0.5
 +        return State(s.y + shift, s.n + 1), -1.0  # <- here
 
+uses_global_list | Broken.step | uses `TABLE`, a list, which compiled code cannot hold. Make it a tuple
+ class Reading(NamedTuple):
+     y: float
++
++
++TABLE = [0.5, 1.5]
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + TABLE[a], s.n + 1), -1.0  # <- here
+
 uses_global_dict | Broken.step | uses `TABLE`, a dict,
  class Reading(NamedTuple):
      y: float

@@ -118,7 +118,7 @@ def _translate(text: str, label: str) -> tuple[str, str]:
 def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
     module = re.match(r"Module\(<module '([\w.]+)'", owner)
     if module:
-        return f"`{module[1]}.{name}` cannot be compiled", "use `math`, or write a plain function."
+        return f"`{module[1]}.{name}` cannot be compiled", "use other functions of `math`, or write a plain function."
     if owner == label:
         remedy = "compiled methods see numbers, flat tuples of numbers and arrays: turn it into one in `prepare`."
         return f"`self.{name}` is neither a number, a flat tuple of numbers nor an array", remedy
@@ -184,6 +184,11 @@ _SENTENCES = (
         r"Untyped global name '(\w+)':.*Cannot determine Numba type of <class '(?:[\w.]*\.)?(\w+)'>",
         "uses `{0}`, a {1}, which compiled code cannot hold",
         _INSTEAD,
+    ),
+    (
+        r"assigned to variable '(\w+)' in globals",
+        "uses `{0}`, a list, which compiled code cannot hold",
+        "make it a tuple of numbers, or an array of numpy's; or give it as a field, or from `prepare`.",
     ),
     (r"(?:NameError: name|[Gg]lobal name) '(\w+)'", "uses `{0}`, which is not defined or cannot be compiled", _INSTEAD),
     (r"Variable '(\w+)' referenced before assignment", "`{0}` may be used before it has a value", "give it a value on every path."),
