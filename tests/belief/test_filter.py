@@ -165,11 +165,11 @@ def test_an_update_by_hand_takes_the_filter_that_everybody_takes():
     """One keyword, one default: exact where the model offers it, else adaptive, which does not follow a sharp reading with few."""
     belief, rng = Particles.sample(Tiger(), 100, airoas.stream(0)), airoas.stream(1)
     assert len(update(Tiger(), belief, LISTEN, (0,), rng)) == 2
-    cloud, seen = Particles.sample(Ruler(sd=0.1), 1000, airoas.stream(0)), Level(3.0)
-    by_hand = update(Ruler(sd=0.1), cloud, 0, seen, airoas.stream(1))
-    everybody = make_filter("auto", Ruler(sd=0.1)).update(Ruler(sd=0.1), cloud, 0, seen, airoas.stream(1)).belief
+    start, seen = Particles.sample(Ruler(sd=0.1), 1000, airoas.stream(0)), Level(3.0)
+    by_hand = update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1))
+    everybody = make_filter("auto", Ruler(sd=0.1)).update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1)).belief
     assert np.array_equal(by_hand.states, everybody.states)
-    plain = update(Ruler(sd=0.1), cloud, 0, seen, airoas.stream(1), filter="bootstrap")
+    plain = update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1), filter="bootstrap")
     assert len(np.unique(plain.states)) < 50 < len(np.unique(by_hand.states))
 
 

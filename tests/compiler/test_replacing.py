@@ -24,7 +24,7 @@ class Scene(NamedTuple):
     pose: Pose
     n: int
     heights: Vector[3]
-    found: Flags[60]
+    marks: Flags[60]
     map: Flags[2, 2]
     g: float
 
@@ -48,11 +48,11 @@ class Replacing(NamedTuple):
             return s._replace(pose=s.pose._replace(x=s.pose.x + 1), n=s.n + 1, map=True), 1.0
         if a == 1:
             t = s._replace(g=2, heights=[1.0, s.g, 3.0])  # an int for a float, a list for a Vector
-            return t._replace(found=False, n=True), t.heights[1] / 2 + t.g // 3
+            return t._replace(marks=False, n=True), t.heights[1] / 2 + t.g // 3
         heights = s.heights.copy()
         heights[1] += rng.normal()
-        new = s._replace(g=s.g + 0.1, heights=heights, found=s.found.with_(rng.integer(60), not s.found[0]))
-        return new._replace(), float(sum(new.found)) + sum(s.map)
+        new = s._replace(g=s.g + 0.1, heights=heights, marks=s.marks.with_(rng.integer(60), not s.marks[0]))
+        return new._replace(), float(sum(new.marks)) + sum(s.map)
 
     def observe(self, s, a, rng):
         return Seen(s.pose.x + s.heights[1])
@@ -69,13 +69,13 @@ def walked(model):
 
 
 def test_interpreted_is_compiled_to_the_last_bit():
-    found = {}
+    told = {}
     for mode in ("compiled", "debug", "interpreted"):
         with running(mode):
-            found[mode] = walked(Replacing())
-    assert np.array_equal(found["compiled"], found["interpreted"])
-    assert np.array_equal(found["compiled"], found["debug"])
-    assert len(np.unique(found["compiled"][:, 2])) > 3  # n goes up, and back to 1
+            told[mode] = walked(Replacing())
+    assert np.array_equal(told["compiled"], told["interpreted"])
+    assert np.array_equal(told["compiled"], told["debug"])
+    assert len(np.unique(told["compiled"][:, 2])) > 3  # n goes up, and back to 1
 
 
 @kernel
