@@ -127,7 +127,7 @@ def filters(name: str, method: str, n: int, prepare: bool) -> dict[str, Any]:
         seen.append((action, model.observe(state, action, world)))
 
     def updated(belief: Any, k: int, where: str) -> Any:
-        return airoas.update(model, belief, *seen[k], airoas.stream(k, "update"), method=method, device=where)
+        return airoas.update(model, belief, *seen[k], airoas.stream(k, "update"), filter=method, device=where)
 
     gpu = device()
     n = 4096 if prepare else n

@@ -25,10 +25,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture
 def said() -> Callable[[str], list[str]]:
     """`said(text)`: the lines of standard error but for those on compiling, which stand there only where it takes long."""
-    from airoas.compiler.notice import OWN, SHARED
+    from airoas.compiler.notice import KEPT, NOT_KEPT
 
     def lines(text: str) -> list[str]:
-        return [line for line in text.splitlines() if not (line.startswith("airoas: compiling ") and line.endswith((OWN, SHARED)))]
+        return [line for line in text.splitlines() if not (line.startswith("airoas: compiling ") and line.endswith((KEPT, NOT_KEPT)))]
 
     return lines
 

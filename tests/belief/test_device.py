@@ -145,9 +145,8 @@ def test_gibbs_is_the_exact_update_of_a_finite_model(gpu):
 def test_a_belief_stays_until_it_is_looked_at(gpu):
     model = LightDark2D()
     belief = DeviceParticles.sample_on(gpu, model, 500, airoas.stream(0))
-    after = airoas.update(
-        model, belief, 0, model.observe(model.initial(airoas.stream(1)), 0, airoas.stream(2)), airoas.stream(3), device="cuda"
-    )
+    seen = model.observe(model.initial(airoas.stream(1)), 0, airoas.stream(2))
+    after = airoas.update(model, belief, 0, seen, airoas.stream(3), "bootstrap", device="cuda")
     assert isinstance(after, DeviceParticles)
     assert after._states is None
     assert len(after) == 500
@@ -203,9 +202,9 @@ def test_what_a_device_cannot_do_is_refused(gpu):
     with pytest.raises(airoas.OptionError, match="update_seconds"):
         airoas.AdaptiveFilter(100, device="cuda", update_seconds=0.1)
     with pytest.raises(airoas.OptionError, match="exact update"):
-        airoas.update(model, line_belief(10), 0, SHARP, airoas.stream(0), method="exact", device="cuda")
+        airoas.update(model, line_belief(10), 0, SHARP, airoas.stream(0), filter="exact", device="cuda")
     with pytest.raises(airoas.OptionError, match="itself"):
-        airoas.update(model, line_belief(10), 0, SHARP, airoas.stream(0), method=airoas.BootstrapFilter(), device="cuda")
+        airoas.update(model, line_belief(10), 0, SHARP, airoas.stream(0), filter=airoas.BootstrapFilter(), device="cuda")
 
 
 def test_without_the_extra_or_a_gpu_one_sentence_says_so(monkeypatch):

@@ -50,7 +50,7 @@ def test_a_filter_recovers_from_particle_deprivation_and_says_so():
     robot_elsewhere = Particles([[0.0, 20.0, 0.0]])
     seen = type(model.observe(model.from_row("state", np.array([5.0, 7.0, 0.0])), 0, airoas.stream(0)))(5)
     with pytest.warns(airoas.ParticleDeprivationWarning, match="restarts"):
-        belief = update(model, robot_elsewhere, 0, seen, airoas.stream(0))
+        belief = update(model, robot_elsewhere, 0, seen, airoas.stream(0), "bootstrap")
     assert (belief.states[:, 0] == 5.0).all()
 
 
@@ -159,6 +159,18 @@ class Ruler(NamedTuple):
     def obs_logpdf(self, o, s, a):
         z = (o.y - s.x) / self.noise(s)
         return -0.5 * z * z - math.log(self.noise(s))
+
+
+def test_an_update_by_hand_takes_the_filter_that_everybody_takes():
+    """One keyword, one default: exact where the model offers it, else adaptive, which does not follow a sharp reading with few."""
+    belief, rng = Particles.sample(Tiger(), 100, airoas.stream(0)), airoas.stream(1)
+    assert len(update(Tiger(), belief, LISTEN, (0,), rng)) == 2
+    start, seen = Particles.sample(Ruler(sd=0.1), 1000, airoas.stream(0)), Level(3.0)
+    by_hand = update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1))
+    everybody = make_filter("auto", Ruler(sd=0.1)).update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1)).belief
+    assert np.array_equal(by_hand.states, everybody.states)
+    plain = update(Ruler(sd=0.1), start, 0, seen, airoas.stream(1), filter="bootstrap")
+    assert len(np.unique(plain.states)) < 50 < len(np.unique(by_hand.states))
 
 
 def test_the_adaptive_filter_follows_the_spread_of_the_belief():
@@ -324,15 +336,15 @@ def test_deprivation_by_the_end_says_so(options):
 def test_a_filter_whose_particles_all_ended_recovers_where_it_can():
     at_the_dock = Particles([[0.0, 0.0]] * 20)
     with pytest.warns(airoas.ParticleDeprivationWarning, match=r"ended at this step.*restarts"):
-        after = update(Corridor(), at_the_dock, DOCK, NEAR, airoas.stream(0))
+        after = update(Corridor(), at_the_dock, DOCK, NEAR, airoas.stream(0), "bootstrap")
     assert set(after.states[:, 0]) == {0.0, 5.0}
     with pytest.warns(airoas.ParticleDeprivationWarning, match=r"ended at this step.*10 times as many"):
-        after = update(Corridor(fails=0.02), at_the_dock, DOCK, NEAR, airoas.stream(4))
+        after = update(Corridor(fails=0.02), at_the_dock, DOCK, NEAR, airoas.stream(4), "bootstrap")
     assert len(after) == 20
     assert (after.states == 0.0).all()
     stop, reading = LightDark().action_names.index("stop"), (0.0,)
     with pytest.raises(airoas.ParticleDeprivationError, match="ended at this step") as caught:
-        update(LightDark(), at_the_dock, stop, reading, airoas.stream(0))
+        update(LightDark(), at_the_dock, stop, reading, airoas.stream(0), "bootstrap")
     assert caught.value.reason == "ended"
 
 

@@ -165,7 +165,7 @@ def test_agent_simulate_and_gymnasium_keep_the_same_beliefs(case: str) -> None:
 
 def test_update_takes_a_filter() -> None:
     start = Kalman().start(TROLLEY, stream(0))
-    after = airoas.update(TROLLEY, start, 1, (0.5,), stream(0), method=Kalman())
+    after = airoas.update(TROLLEY, start, 1, (0.5,), stream(0), filter=Kalman())
     assert after.mean.tolist() == Kalman().update(TROLLEY, start, 1, (0.5,), stream(0)).belief.mean.tolist()
 
 

@@ -402,9 +402,9 @@ raises_zero_division | Broken.step | raises ZeroDivisionError
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
 +        return State(s.y + 1.0 / (s.n - 3), s.n + 1), -1.0  # <- here
 
-replaces_state | Broken.step | `_replace` cannot be compiled
+replaces_no_field | Broken.step | State has no field `m`. Its fields are
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
-+        return s._replace(n=s.n + 1), -1.0  # <- here
++        return s._replace(m=s.n + 1), -1.0  # <- here
 
 reward_before_state | Broken.step | whose first part is not a state. Return (next_state, reward)
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
@@ -529,6 +529,15 @@ used_before_value | Broken.step | raises UnboundLocalError
 +        if s.n < 3:
 +            shift = a - 0.5
 +        return State(s.y + shift, s.n + 1), -1.0  # <- here
+
+uses_global_list | Broken.step | uses `TABLE`, a list, which compiled code cannot hold. Make it a tuple
+ class Reading(NamedTuple):
+     y: float
++
++
++TABLE = [0.5, 1.5]
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + TABLE[a], s.n + 1), -1.0  # <- here
 
 uses_global_dict | Broken.step | uses `TABLE`, a dict,
  class Reading(NamedTuple):

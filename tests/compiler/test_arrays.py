@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -294,7 +295,8 @@ def test_sizes(size: Any, said: str) -> None:
 def test_rows_refuse_what_is_no_state() -> None:
     model = Everything()
     good = model.from_row("state", walked(model, 3)[1, : model.shapes.state.size])
-    for bad in (good._replace(gathered=[True]), good._replace(pose=3), good._replace(pose=Pose(1.0, 2**54)), (1, 2)):
+    short = State._make((good._asdict() | {"gathered": [True]}).values())  # converts nothing
+    for bad in (short, good._replace(pose=3), good._replace(pose=Pose(1.0, 2**54)), (1, 2)):
         with pytest.raises(OptionError, match="is no state of Everything"):
             model.row("state", bad)
 
@@ -355,3 +357,58 @@ def test_the_density_test_looks_into_arrays(tmp_path: Path, capsys: pytest.Captu
         assert main(["check", f"{file}:{model}"]) == 1
         told = capsys.readouterr().out
         assert "observe" in told and said in told
+
+
+class Loose(NamedTuple):
+    x: float
+    seen: Flags[10]
+    heights: Vector[3] = 2.0
+
+
+class Beams(NamedTuple):
+    beams: Vector[3]
+
+
+@airoas.model
+class Loosely(NamedTuple):
+    """Gives what stands for an array: a number for all of it, a list."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("go", "mark")
+
+    def initial(self, rng):
+        return Loose(rng.normal(), False)
+
+    def step(self, s, a, rng):
+        if a == 1:
+            return s._replace(heights=[s.x, 1, s.heights[0]]), float(sum(s.seen))
+        return Loose(s.x + 1.0, s.seen.with_(rng.integer(10), True), s.heights.copy()), 0.0
+
+    def observe(self, s, a, rng):
+        return Beams([s.x + rng.normal() for k in range(3)])
+
+    def obs_logpdf(self, o, s, a):
+        total = 0.0
+        for k in range(len(o.beams)):
+            z = o.beams[k] - s.x
+            total -= 0.5 * z * z + 0.5 * math.log(2.0 * math.pi)
+        return total
+
+
+def test_what_stands_for_an_array_serves_by_hand_as_it_does_in_check() -> None:
+    assert airoas.check(Loosely).ok
+    model, rng = Loosely(), airoas.stream(0)
+    s = model.initial(rng)
+    for a in (1, 0, 1):
+        s, _ = model.step(s, a, rng)
+        o = model.observe(s, a, rng)
+        assert math.isfinite(model.obs_logpdf(o, s, a))
+        assert [type(part) for part in (s.seen, s.heights, o.beams)] == [Flags[10], Vector[3], Vector[3]]
+    assert s.heights[2] == s.x - 1.0 and sum(s.seen) == 1
+    by_hand = Loose(0.0, seen=True)
+    assert sum(by_hand.seen) == 10 and by_hand.heights == Vector[3](2.0)
+    assert pickle.loads(pickle.dumps(by_hand)) == by_hand
+    with pytest.raises(airoas.ModelError, match=r"shape \(2,\) stands where Vector\[3\] belongs"):
+        Loose(0.0, False, [1.0, 2.0])

@@ -308,6 +308,30 @@ def test_continuous_actions() -> None:
     same_in_every_mode(Steered(speed=0.5))
 
 
+@kernel
+def any_and_all(out, x, n):
+    """Of lists, of tuples of one kind and of several, of none."""
+    for k in range(len(out)):
+        y = x + k
+        few = [y > 0.0, n > k, y > 2.0]
+        out[k, 0], out[k, 1] = any(few), all(few)
+        out[k, 2], out[k, 3] = any((y > 0.0, n > k)), all((y > 0.0, n > k))
+        out[k, 4], out[k, 5] = any((y, n > k, k)), all((y, n > k, k))
+        out[k, 6], out[k, 7] = any(()), all(())
+        gathered = [i == k for i in range(2)]
+        out[k, 8], out[k, 9] = any(gathered), all(gathered)
+
+
+def test_any_and_all_of_lists_and_tuples() -> None:
+    told = {}
+    for mode in MODES:
+        with running(mode):
+            any_and_all(out := np.full((5, 10), -1.0), -1.0, 3)
+            told[mode] = out
+    assert (told["interpreted"] == told["compiled"]).all() and (told["interpreted"] == told["debug"]).all()
+    assert (np.ptp(told["compiled"], axis=0)[[0, 1, 2, 3, 4, 5, 8, 9]] == [0, 0, 0, 1, 0, 1, 1, 0]).all(), told["compiled"]
+
+
 def test_a_jitted_function_of_the_users() -> None:
     @numba.njit
     def factorial(n):

@@ -79,8 +79,8 @@ def test_the_exact_filter_on_tiger_is_the_shipped_one_to_the_last_bit() -> None:
     mine, known = Particles.exact(ours), Particles.exact(theirs)
     rng = airoas.stream(3)
     for a, o in [(0, 1), (0, 1), (0, 0), (2, 1), (0, 0), (1, 0), (0, 1)]:
-        mine = airoas.update(ours, mine, a, (o,), rng, method="exact")
-        known = airoas.update(theirs, known, a, (o,), rng, method="exact")
+        mine = airoas.update(ours, mine, a, (o,), rng, filter="exact")
+        known = airoas.update(theirs, known, a, (o,), rng, filter="exact")
         assert np.array_equal(mine.states, known.states)
         assert np.array_equal(mine.weights, known.weights)
     assert mine.weights[1] == pytest.approx(0.85)

@@ -53,7 +53,8 @@ def test_exact_agrees_with_bootstrap(name):
             o = model.observe(s, a, world)
             exact = update(model, exact, a, o, airoas.stream(0), "exact")
             pair = [
-                update(model, belief, a, o, airoas.stream(sequence, which, step)) for belief, which in zip(pair, ("A", "B"), strict=True)
+                update(model, belief, a, o, airoas.stream(sequence, which, step), "bootstrap")
+                for belief, which in zip(pair, ("A", "B"), strict=True)
             ]
             (mean, spread), (mean_a, _), (mean_b, _) = (moments(model, belief) for belief in (exact, *pair))
             known = spread < 1e-9

@@ -58,7 +58,7 @@ def updated(name: str, move: str) -> None:
     state, _ = model.step(model.initial(rng), 0, rng)
     observation = model.observe(state, 0, rng)
     airoas.anneal(model, belief, 0, observation, rng, target_inefficiency=1.01, move=move)
-    airoas.update(model, belief, 0, observation, rng)
+    airoas.update(model, belief, 0, observation, rng, "bootstrap")
     rank(model, belief, 0, observation, rng)
 
 

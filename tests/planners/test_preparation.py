@@ -136,7 +136,7 @@ def test_one_line_for_one_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     with caplog.at_level(logging.WARNING, "airoas"):
         POMCP(iterations=20, c=5.0).prepare(drone(tmp_path))
     lines = [record.getMessage() for record in caplog.records if "compiling" in record.getMessage()]
-    assert len(lines) == 1 and lines[0] in (f"compiling MyModel: {notice.OWN}", f"compiling what all models share: {notice.SHARED}")
+    assert len(lines) == 1 and lines[0] in (f"compiling MyModel: {notice.KEPT}", f"compiling what all models share: {notice.KEPT}")
 
 
 def test_nothing_is_said_of_short_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -157,6 +157,14 @@ notice.QUIET = 0.01
 POMCP(iterations=20, c=5.0).prepare(load_class({drone_file(tmp_path)!r}, "MyModel")())
 """
     environment = {"PATH": "/usr/bin:/bin", "AIROAS_CACHE_DIR": os.environ["AIROAS_CACHE_DIR"], "PYTHONPATH": ":".join(sys.path)}
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    assert ran.stdout == ""
-    assert ran.stderr.splitlines() == [f"compiling MyModel: {notice.OWN}"]
+
+    def told() -> list[str]:
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+        assert ran.stdout == ""
+        return ran.stderr.splitlines()
+
+    assert told() == [f"compiling MyModel: {notice.KEPT}"]
+    assert told() == []  # as the line has promised
+    (tmp_path / "nowhere").write_text("")
+    environment["AIROAS_CACHE_DIR"] = str(tmp_path / "nowhere")
+    assert [line for line in told() if line.startswith("compiling")] == [f"compiling MyModel: {notice.NOT_KEPT}"]

@@ -26,7 +26,7 @@ LACK, REWARD, GOING, TOLD, GAIN, MEAN = range(6)
 
 @airoas.model
 class Boxes(NamedTuple):
-    """A coin in one of twenty boxes: open the right one; who asks hears which it is, a walk changes where one stands and nothing is heard."""
+    """A coin in one of twenty boxes: open the right one; who asks hears which it is, a walk changes where one stands, nothing is heard."""
 
     discount: float = 0.9
     max_steps: int = 10

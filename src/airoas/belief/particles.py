@@ -50,7 +50,7 @@ class Particles:
             raise OptionError(f"{len(rows)} particles got weights {_few(logs)}", "give one finite weight >= 0 for each.")
         peak = logs.max()
         if peak == -np.inf:
-            raise BeliefError("every particle has weight zero", "use more particles, or method='annealed' or 'exact' in update().")
+            raise BeliefError("every particle has weight zero", "use more particles, or filter='annealed' or 'exact' in update().")
         logs -= peak
         logs -= np.log(np.exp(logs).sum())
         self._set(rows, logs)
@@ -82,7 +82,7 @@ class Particles:
         batch(model).initial(states, np.empty(n, np.bool_), seed)
         if not np.isfinite(states).all():
             raise ModelError("gives a state that is not finite", "return finite numbers.", where=location(model, "initial"))
-        return Particles._own(states, np.full(n, -np.log(n)), model)
+        return InitialDraws._own(states, np.full(n, -np.log(n)), model)
 
     @classmethod
     def exact(cls, model: Any) -> Particles:
@@ -160,6 +160,12 @@ class Particles:
     def __repr__(self) -> str:
         with np.printoptions(precision=3, suppress=True):
             return f"Particles(N={len(self)}, ESS={self.ess:.1f}, mean={self.mean()}, std={self.std()})"
+
+
+class InitialDraws(Particles):
+    """Draws of the initial belief, of which there are more to be had."""
+
+    __slots__ = ()
 
 
 def admit(model: Any, belief: Any) -> Particles:

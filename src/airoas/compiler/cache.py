@@ -37,7 +37,7 @@ _DIGEST = 32
 
 
 _VERSIONS = (__version__, numba.__version__, llvmlite_version, np.__version__, sys.version)
-_COMPILER = "fingerprint coercion arrays array_types array_makers cache clock inline specialise native kernels"
+_COMPILER = "fingerprint coercion arrays array_types array_makers replacing cache clock inline specialise native kernels"
 _SOURCES = ("../rng", "../modelling/compiled", *_COMPILER.split())
 _MACHINERY = hashlib.sha256(b"".join((Path(__file__).parent / f"{name}.py").read_bytes() for name in _SOURCES)).hexdigest()
 """Part of every key: a changed generator or lowering makes other machine code from the same kernel."""
@@ -98,13 +98,13 @@ class KernelCache:
     def __init__(self, name: str, fingerprint: str | None, before_compile: Any) -> None:
         self._name = name
         self._fingerprint = fingerprint  # digest of the kernel and its options; None where it cannot be known
-        self._before_compile = before_compile  # called with the argument types when there is nothing to load
+        self._before_compile = before_compile  # called where there is nothing to load: with the argument types, and whether it is kept
 
     def load_overload(self, signature: Any, target: Any) -> CompileResult | None:
         directory = self._directory(signature)
         loaded = directory and _load(self._path(directory, signature, target), target)
         if loaded is None:
-            self._before_compile(signature)
+            self._before_compile(signature, directory is not None)
         return loaded
 
     def save_overload(self, signature: Any, result: CompileResult) -> None:

@@ -138,3 +138,36 @@ def _largest(x, y):
     if isinstance(x, types.Boolean):
         return lambda x, y: max(int(x), y)
     return (lambda x, y: max(x, int(y))) if isinstance(y, types.Boolean) else None
+
+
+@overload(any)
+def _any(x):
+    """Of a list or a tuple, as the next one; numba has neither."""
+    if isinstance(x, (types.List, types.UniTuple, types.NamedUniTuple)):
+
+        def some(x):
+            result = False
+            for item in x:
+                result = result or bool(item)
+            return result
+
+        return some
+    if isinstance(x, types.BaseTuple):
+        return (lambda x: bool(x[0]) or any(x[1:])) if len(x) else (lambda x: False)
+    return None
+
+
+@overload(all)
+def _all(x):
+    if isinstance(x, (types.List, types.UniTuple, types.NamedUniTuple)):
+
+        def every(x):
+            result = True
+            for item in x:
+                result = result and bool(item)
+            return result
+
+        return every
+    if isinstance(x, types.BaseTuple):
+        return (lambda x: bool(x[0]) and all(x[1:])) if len(x) else (lambda x: True)
+    return None

@@ -64,7 +64,7 @@ def _different_returns(text: str, where: str) -> CompileError | None:
 def _location(text: str, whole: str, where: str) -> str:
     """The innermost line of the user's that the compiler names, in the form of `where`."""
     method = where.partition(" (")[0]
-    for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:.*\n)*?)\s*\^', text + "\n"):
+    for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:(?! *File ").*\n)*?)\s*\^', text + "\n"):
         if is_theirs(file):
             rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
             return f"{method} ({Path(file).resolve()}, line {line}{f': `{rows[-1]}`' if rows else ''})"
@@ -118,12 +118,10 @@ def _translate(text: str, label: str) -> tuple[str, str]:
 def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
     module = re.match(r"Module\(<module '([\w.]+)'", owner)
     if module:
-        return f"`{module[1]}.{name}` cannot be compiled", "use `math`, or write a plain function."
+        return f"`{module[1]}.{name}` cannot be compiled", "use other functions of `math`, or write a plain function."
     if owner == label:
         remedy = "compiled methods see numbers, flat tuples of numbers and arrays: turn it into one in `prepare`."
         return f"`self.{name}` is neither a number, a flat tuple of numbers nor an array", remedy
-    if name == "_replace":
-        return "`_replace` cannot be compiled", f"write {owner.partition('(')[0]}(...) with all its fields."
     return f"`.{name}` of {owner} cannot be compiled", "use the fields of NamedTuples, and functions of `math`."
 
 
@@ -142,6 +140,11 @@ _SENTENCES = (
         r"a value of type ([^\n]*) stands where ((?:Vector|Flags)\[[\d, ]+\]) belongs",
         "a value of type {0} stands where {1} belongs",
         "give it one number for all, or as many as it has elements.",
+    ),
+    (
+        r"a value of type ([^\n]*) stands where (a float|an int|True or False) belongs",
+        "a value of type {0} stands where {1} belongs",
+        "convert it, with int(...) say, or annotate the field otherwise.",
     ),
     (r"((?:Vector|Flags)\[[\d, ]+\]) takes other indices; write (\[[ij, ]+\])", "{0} takes other indices", "write {1}."),
     (
@@ -169,17 +172,23 @@ _SENTENCES = (
         "compiled code cannot catch {0} alone",
         "test for the cause beforehand, or write `except Exception:`.",
     ),
-    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop."),
+    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop, or a list: `any([x > 0.0 for x in row])`."),
     (
         r"Invalid use of BoundFunction\((\w+\.\w+) for .*\) with parameters \((.*)\)",
         "`{0}` cannot take a value of type {1} here",
         "keep values of one type in a list; a flat tuple is faster.",
     ),
+    (r"(\w+ has no field `\w+`|`_replace` takes fields by name); ([^\n]*)", "{0}", "{1}"),
     (r"format spec in f-strings", "an f-string with a format cannot be compiled", "keep text out of the methods; states are numbers."),
     (
         r"Untyped global name '(\w+)':.*Cannot determine Numba type of <class '(?:[\w.]*\.)?(\w+)'>",
         "uses `{0}`, a {1}, which compiled code cannot hold",
         _INSTEAD,
+    ),
+    (
+        r"assigned to variable '(\w+)' in globals",
+        "uses `{0}`, a list, which compiled code cannot hold",
+        "make it a tuple of numbers, or an array of numpy's; or give it as a field, or from `prepare`.",
     ),
     (r"(?:NameError: name|[Gg]lobal name) '(\w+)'", "uses `{0}`, which is not defined or cannot be compiled", _INSTEAD),
     (r"Variable '(\w+)' referenced before assignment", "`{0}` may be used before it has a value", "give it a value on every path."),

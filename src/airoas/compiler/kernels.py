@@ -100,10 +100,10 @@ class Kernel:
             digest = fingerprint_of(self.function)
             noinline = sorted(part.__qualname__ for part in fingerprint.reachable(self.function) if is_noinline(part))
 
-            def before_compile(signature: Any) -> None:
+            def before_compile(signature: Any, is_kept: bool) -> None:
                 resolve()
                 owners = [kind.model.native_class.name for kind in signature if isinstance(kind, ModelAddressType)]
-                notice.begin(owners[0] if owners else "")
+                notice.begin(owners[0] if owners else "", is_kept)
                 for kind in signature:
                     if isinstance(kind, ModelAddressType):
                         kind.model.native_class.check_methods(kind.model, self._mentioned)

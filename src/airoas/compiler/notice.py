@@ -13,7 +13,7 @@ QUIET = 2.0
 """Seconds of compilation without a word."""
 PAUSE = 2.0
 """Seconds without compilation after which the next wait is one of its own."""
-SHARED, OWN = "about half a minute, once on this machine", "about five seconds, once for this version of the model"
+KEPT, NOT_KEPT = "kept on disk for later runs of the same code", "it cannot be kept on disk, and a later run compiles it again"
 _log = logging.getLogger(__name__)
 
 
@@ -27,15 +27,16 @@ class Notice:
         self._spent = self._begun = self._ended = 0.0
         self._told = False
 
-    def begin(self, what: str) -> None:
-        """A kernel that is in no cache will be compiled. what: the model that it is compiled for; empty where all models share it."""
+    def begin(self, what: str, is_kept: bool) -> None:
+        """A kernel that is in no cache will be compiled. what: the model that it is compiled for; empty where all models share it.
+        How long it takes nobody knows beforehand."""
         if self.is_open:
             return  # what it calls is part of it
         self.is_open, self._begun = True, time.monotonic()
         if self._begun - self._ended > PAUSE:
             self._spent, self._told = 0.0, False
         if not self._told:
-            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._say, (what,))
+            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._say, (what, is_kept))
             self._timer.daemon = True
             self._timer.start()
 
@@ -46,12 +47,9 @@ class Notice:
         self._spent += self._ended - self._begun
         self.is_open = False
 
-    def _say(self, what: str) -> None:
+    def _say(self, what: str, is_kept: bool) -> None:
         self._told = True
-        if what:
-            _log.warning("compiling %s: %s", what, OWN)
-        else:
-            _log.warning("compiling what all models share: %s", SHARED)
+        _log.warning("compiling %s: %s", what or "what all models share", KEPT if is_kept else NOT_KEPT)
 
 
 notice = Notice()

@@ -28,7 +28,7 @@ from airoas.compiler.coercion import PlainElements, widened
 from airoas.compiler.fingerprint import OVERLOADED, Reads, is_namedtuple, is_native
 from airoas.compiler.inline import InlineOnly
 from airoas.compiler.lanes import each, lanes
-from airoas.errors import OptionError
+from airoas.errors import OptionError, suggest
 
 MODES = ("compiled", "debug", "interpreted")
 _mode = ""
@@ -86,6 +86,12 @@ def constructor(record: type) -> python_types.FunctionType:
         build.__defaults__ = tuple(defaults[f] for f in fields if f in defaults) or None
         _constructors[record], _records_of[build] = build, record
     return _constructors[record]
+
+
+def no_field(record: type, name: str) -> tuple[str, str]:
+    """What is wrong with `_replace` of a field that there is not, and what to do."""
+    fields: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
+    return f"{record.__name__} has no field `{name}`", f"{suggest(name, fields)}Its fields are {', '.join(fields)}."
 
 
 _array_constructors: dict[type, python_types.FunctionType] = {}

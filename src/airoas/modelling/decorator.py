@@ -20,6 +20,7 @@ from airoas.modelling.gate import gate_of
 from airoas.modelling.interface import FINITE, HOOKS
 from airoas.modelling.introspection import has_written, location, structure_problems
 from airoas.modelling.layout import Shape, Shapes, is_number
+from airoas.modelling.records import adapt_records
 from airoas.rng import Rng, stream
 from airoas.tables import numbers
 
@@ -208,6 +209,7 @@ def _instance(kind: Any, values: tuple[Any, ...]) -> Any:
         raise OptionError(
             f"{kind.__name__} takes {len(kind._fields)} parameters, not {len(values)}", f"they are {', '.join(kind._fields)}."
         )
+    adapt_records(kind)
     self = tuple.__new__(kind, [_coerce_field(kind, f, hints.get(f, ""), v) for f, v in zip(kind._fields, values, strict=True)])
     derived = self.prepare()
     if not isinstance(derived, dict):

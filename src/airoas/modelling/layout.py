@@ -13,6 +13,7 @@ import numpy as np
 from airoas.compiler import (
     array_makers,  # noqa: F401  (compiled code needs them)
     fingerprint,
+    replacing,  # noqa: F401  (so it does)
 )
 from airoas.compiler.array_types import FixedArrayType
 from airoas.compiler.arrays import COERCIONS, FixedArray, coerced, lengths_of, read_flags, read_vector, write_array

@@ -11,7 +11,7 @@ import numpy as np
 
 from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.recovery import recover
-from airoas.belief.particles import Particles
+from airoas.belief.particles import InitialDraws, Particles
 from airoas.belief.tempering.anneal import anneal, check_device, check_moves
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.clock import read_clock
@@ -115,8 +115,7 @@ class AdaptiveFilter(AnnealedFilter):
             raise OptionError(problem, "leave it out there.")
 
     def start(self, model: Any, rng: Rng) -> Particles:
-        drawn = self._sample(model, _MOST * self.particles, rng)
-        return drawn if self.device != "cpu" else _Initial._own(drawn.states, drawn.log_weights, model)
+        return self._sample(model, _MOST * self.particles, rng)
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
         clock = _Clock(self.update_seconds)
@@ -125,11 +124,11 @@ class AdaptiveFilter(AnnealedFilter):
             plain = anneal(model, before, action, observation, rng, mode="none", device=self.device)
         except ParticleDeprivationError:
             plain = None
-        if isinstance(before, _Initial):
+        if isinstance(before, InitialDraws):
             plain = self._with_more(model, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
-        few = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
-        if plain is None or few or (inefficiency > _MOST_UNEVEN and _is_thin(model, before)):
+        hardly = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
+        if plain is None or hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before)):
             few = before.particles(clock.moved(self.particles), rng)
             updated = replace(self, update_seconds=clock.left())._annealed(model, few, action, observation, rng)
             if plain is None or updated.log_evidence > plain.log_evidence - _MISSED:  # else the few did not find what some of the many did
@@ -202,12 +201,6 @@ def _is_thin(model: KernelModel, belief: Particles) -> bool:
 def _values(rows: np.ndarray) -> np.ndarray:
     """How many different values each column has."""
     return np.array([len(np.unique(column)) for column in rows.T])
-
-
-class _Initial(Particles):
-    """Draws of the initial belief, of which there are more to be had."""
-
-    __slots__ = ()
 
 
 class _Clock:

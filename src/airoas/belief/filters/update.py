@@ -13,6 +13,7 @@ from airoas.belief.filters.recovery import ParticleDeprivationWarning
 from airoas.belief.particles import _checked
 from airoas.belief.tempering.anneal import check_device
 from airoas.errors import OptionError
+from airoas.modelling.gate import check_stream
 from airoas.rng import Rng
 
 NAMES = ("auto", "bootstrap", "annealed", "adaptive", "exact")
@@ -49,22 +50,21 @@ def _particle_filter(name: str, particles: int, device: str) -> Filter:
     return _PARTICLE.get(name, AdaptiveFilter)(particles, device=device)
 
 
-def update(
-    model: Any, belief: Any, action: Any, observation: Any, rng: Rng, method: str | Filter = "bootstrap", device: str = "cpu"
-) -> Any:
+def update(model: Any, belief: Any, action: Any, observation: Any, rng: Rng, filter: str | Filter = "auto", device: str = "cpu") -> Any:
     """The belief after `action` and `observation`.
 
-    method: "bootstrap" simulates every particle, multiplies its weight by the likelihood and resamples systematically when the
-    effective sample size falls below N/2. "annealed" is the same while the observation is mild and moves the particles toward it
-    where it is sharp (see `anneal`). "adaptive" is annealed where hardly any particle explains what was seen, and follows the belief in
-    how many there are. "exact" uses the model's closed form or enumeration. "auto", which `simulate` and `Agent` take by default, is
-    "exact" where the model allows it, else "adaptive". Or a `Filter`.
+    filter: "auto", as in `simulate` and `Agent`, is "exact" where the model allows it, else "adaptive". "exact" uses the model's closed
+    form or enumeration. "adaptive" is annealed where hardly any particle explains what was seen, and follows the belief in how many there
+    are: where it is resampled and still wide, 200,000 at most (`AdaptiveFilter(500)` has a twentieth of that). "bootstrap" simulates
+    every particle, multiplies its weight by the likelihood and resamples systematically when the effective sample size falls below N/2;
+    N stays. "annealed" is the same while the observation is mild and moves the particles toward it where it is sharp (see `anneal`).
+    Or a `Filter`.
     device: "cuda" does it on a GPU; the belief stays there until it is looked at.
 
     That an observation arrived says that the episode goes on: states in which it has ended are ruled out. Where no particle is
     left a filter recovers with a ParticleDeprivationWarning if that is possible, else ParticleDeprivationError is raised.
     """
-    updated = make_filter(method, _checked(model), device=device).update(model, belief, action, observation, rng)
+    updated = make_filter(filter, _checked(model), device=device).update(model, belief, action, observation, check_stream(rng))
     if updated.recovery:
         warnings.warn(updated.recovery, ParticleDeprivationWarning, stacklevel=2)
     return updated.belief
