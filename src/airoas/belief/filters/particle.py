@@ -128,7 +128,7 @@ class AdaptiveFilter(AnnealedFilter):
             plain = self._with_more(model, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
         hardly = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
-        if plain is None or hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before)):
+        if plain is None or hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before, _FEW_VALUES * self.particles)):
             few = before.particles(clock.moved(self.particles), rng)
             updated = replace(self, update_seconds=clock.left())._annealed(model, few, action, observation, rng)
             if plain is None or updated.log_evidence > plain.log_evidence - _MISSED:  # else the few did not find what some of the many did
@@ -186,16 +186,16 @@ def _spread(model: KernelModel, belief: Particles) -> float:
     return float((belief.std()[unknown] / initial[unknown]).mean()) if unknown.any() else 1.0
 
 
-def _is_thin(model: KernelModel, belief: Particles) -> bool:
-    """Whether few values are left of a number of which each draw of the initial belief has its own: copies of a few particles, which
-    their effective number does not tell."""
+def _is_thin(model: KernelModel, belief: Particles, few: float) -> bool:
+    """Whether so few values are left of a number of which each draw of the initial belief has its own: copies, which the effective
+    number of particles does not tell."""
     if "_initial_values" not in model.__dict__:
         model.__dict__["_initial_values"] = _values(Particles.sample(model, _SAMPLE, stream(0, "spread")).states)
     own = model.__dict__["_initial_values"] > 0.9 * _SAMPLE
     if not own.any():
         return False
     drawn = belief.draw(_SAMPLE, stream(0, "values")).states
-    return bool((_values(drawn[:, own]) < _FEW_VALUES * _SAMPLE).any())
+    return bool((_values(drawn[:, own]) < few * -math.expm1(-_SAMPLE / few)).any())  # so many of them are drawn
 
 
 def _values(rows: np.ndarray) -> np.ndarray:
@@ -252,8 +252,8 @@ _SURE = 0.005
 """Of the spread of the initial belief: so narrow a one has `particles`."""
 _SAMPLE = 1000
 """Of a belief's particles, to see how spread out it is."""
-_FEW_VALUES = 0.8
-"""Of these: fewer are copies."""
+_FEW_VALUES = 0.2
+"""Of `particles`: where a number has fewer values the particles are copies."""
 _PILOT = 500
 _ANNEALED = 20.0
 """What annealing a particle takes, in plain updates of one."""

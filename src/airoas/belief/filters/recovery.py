@@ -61,7 +61,9 @@ def _inflated(model: KernelModel, belief: Particles, width: float, rng: Rng) -> 
     states = np.array(belief.states)
     columns = np.flatnonzero(np.array(model.shapes.state.kinds) == "float")
     columns = columns[(states[:, columns] != np.floor(states[:, columns])).any(axis=0)]
-    covariance = np.atleast_2d(np.cov(states[:, columns], rowvar=False)) if len(columns) else np.zeros((0, 0))
+    if not columns.size:
+        return belief
+    covariance = np.atleast_2d(np.cov(states[:, columns], rowvar=False))
     noise = np.random.default_rng(rng.bits(62)).multivariate_normal(np.zeros(len(columns)), covariance, len(states), method="eigh")
     states[:, columns] += width * noise
     return Particles(states)._of(model)
