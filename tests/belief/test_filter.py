@@ -86,6 +86,88 @@ def test_a_filter_that_cannot_recover_says_what_to_do():
         update(model, Particles.sample(model, 10, airoas.stream(0)), 0, Seen(0.5), airoas.stream(1))
 
 
+class Rail(NamedTuple):
+    x: float
+    level: float
+
+
+@airoas.model
+class Rails(NamedTuple):
+    """A parked cart is anywhere on one of four rails, and is felt within a tenth of where it is; nothing moves."""
+
+    felt: float = 0.1
+    discount: float = 0.9
+
+    def actions(self):
+        return ("wait",)
+
+    def initial(self, rng):
+        return Rail(100.0 * rng.uniform(), float(rng.integer(4)))
+
+    def step(self, s, a, rng):
+        return s, (0.0, 1.0, 2.0, 3.0)[int(s.level)]
+
+    def observe(self, s, a, rng):
+        return Seen(s.x + self.felt * (2.0 * rng.uniform() - 1.0))
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if abs(o.y - s.x) < self.felt else -math.inf
+
+
+def test_a_belief_too_narrow_for_what_is_seen_is_inflated():
+    """None of these places explains the reading, nor does one between them; on the wrong rail no reading puts it right."""
+    spots = 5.0 + 0.05 * np.random.default_rng(0).normal(size=500)
+    narrow = Particles(np.stack([spots, np.full(500, 2.0)], axis=1))
+    with pytest.warns(airoas.ParticleDeprivationWarning, match="inflated by"):
+        belief = update(Rails(), narrow, 0, Seen(5.4), airoas.stream(1))
+    assert (np.abs(belief.states[:, 0] - 5.4) < 0.1).all()
+    assert len(np.unique(belief.states[:, 0])) > 10
+    assert (belief.states[:, 1] == 2.0).all()  # whole in every particle: a count, of which there is nothing between
+    with pytest.raises(airoas.BeliefError, match="no particle explains"):
+        update(Rails(), narrow, 0, Seen(50.0), airoas.stream(1))
+
+
+def test_whole_numbers_stay_whole_where_particles_are_moved():
+    """Levels may be written as floats, as in an array; a table read by them has no entry between two, and none beyond the last."""
+    model, start = Rails(), Particles.sample(Rails(), 2000, airoas.stream(0))
+    after = airoas.anneal(model, start, 0, Seen(30.0), airoas.stream(1))
+    assert after.move == "ancestors"
+    states = after.belief.states
+    assert len(np.unique(states[:, 0])) > 30 and set(states[:, 1]) <= {0.0, 1.0, 2.0, 3.0}
+
+
+@airoas.model
+class Beacon(NamedTuple):
+    """Walk, never quite straight; hear how far a beacon is that stands anywhere."""
+
+    discount: float = 0.9
+
+    def actions(self):
+        return ("walk",)
+
+    def initial(self, rng):
+        return Rail(100.0 * rng.uniform(), 0.0)
+
+    def step(self, s, a, rng):
+        return Rail(s.x, s.level + 1.0 + 0.1 * rng.normal()), 0.0
+
+    def observe(self, s, a, rng):
+        return Seen(s.x - s.level + 0.3 * rng.normal())
+
+    def obs_logpdf(self, o, s, a):
+        return -0.5 * ((o.y - s.x + s.level) / 0.3) ** 2
+
+
+def test_a_number_that_nothing_moves_keeps_many_values():
+    """Resampling leaves copies of it, which the effective number of particles never tells: what else is in the state makes them differ."""
+    model, filter = Beacon(), AdaptiveFilter(1000)
+    belief = filter.start(model, airoas.stream(0))
+    for t in range(40):
+        belief = filter.update(model, belief, 0, Seen(60.0 - t - 1.0), airoas.stream(t)).belief
+    assert len(np.unique(belief.states[:, 0])) > 300  # 150 where only the effective number is looked at
+    assert abs(belief.mean()[0] - 60.0) < 0.1
+
+
 def test_exact_needs_a_model_that_offers_it():
     with pytest.raises(airoas.OptionError, match="exact_update"):
         update(Strict(), Particles([[0.5]]), 0, Seen(0.5), airoas.stream(0), "exact")

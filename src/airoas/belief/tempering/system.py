@@ -108,10 +108,10 @@ def choose_axes(rows: Rows, weights: Weights, proposals: Proposals) -> None:
 
 
 def _is_whole(rows: Rows, weights: Weights, axis: int) -> bool:
-    for i in range(len(rows)):
-        if weights[i] > 0.0 and rows[i, axis] != math.floor(rows[i, axis]):
-            return False
-    return True
+    between = 0
+    for i in lanes(len(rows)):
+        between += int(weights[i] > 0.0 and rows[i, axis] != math.floor(rows[i, axis]))
+    return between == 0
 
 
 def _moments(rows: Rows, weights: Weights, axis: int) -> tuple[float, float]:
