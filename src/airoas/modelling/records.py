@@ -14,6 +14,7 @@ from airoas.compiler import fingerprint
 from airoas.compiler.arrays import COERCIONS, FixedArray, coerced
 from airoas.compiler.specialise import constructor, define, no_field, specialise
 from airoas.errors import ModelError
+from airoas.modelling.actions import Box
 from airoas.modelling.introspection import functions_in
 
 
@@ -41,10 +42,15 @@ def _adapt(record: Any) -> None:
     if arrays:
         values = ", ".join(coerced(arrays.get(field), field) for field in record._fields)
         source = f"def __new__(_class, {', '.join(record._fields)}):\n    return _new(_class, {values})\n"
-        new = define(source, "__new__", _new=record.__new__, **COERCIONS)
+        new = define(source, "__new__", _new=record.__new__, **{name: _unless_box(coerce) for name, coerce in COERCIONS.items()})
         new.__defaults__ = record.__new__.__defaults__
         record.__new__ = staticmethod(new)
     record._replace = _replacing(record)
+
+
+def _unless_box(coerce: Callable[..., Any]) -> Callable[..., Any]:
+    """An action space has boxes where its actions have numbers."""
+    return lambda x, *lengths: x if isinstance(x, Box) else coerce(x, *lengths)
 
 
 def _is_array(hint: Any) -> bool:

@@ -56,6 +56,7 @@ def temper_on(device: Device) -> Callable[[DeviceRecord, int], int]:
     instead: dict[Any, Callable[..., Any]] = {
         sweep: lambda *arguments: Swept(*swept(*arguments)),
         temper.predict_particles: folded(temper.predict_particles, whole=True),
+        system.count_fractional: folded(system.count_fractional, whole=True),
         schedule.peak_of: folded(schedule.peak_of, largest=True),
         smoothing.farthest_below: folded(smoothing.farthest_below, largest=True),
         clusters.find_clusters: lambda *arguments: None,  # all of them are one

@@ -102,16 +102,17 @@ def choose_axes(rows: Rows, weights: Weights, proposals: Proposals) -> None:
     for k in range(len(proposals.continuous)):
         axis = proposals.continuous[k]
         average, variance = _moments(rows, weights, axis)
-        if _is_spread(average, variance) and not _is_whole(rows, weights, axis):
+        if _is_spread(average, variance) and count_fractional(rows, weights, axis) > 0:
             proposals.axes[proposals.n_axes] = axis
             proposals.n_axes += 1
 
 
-def _is_whole(rows: Rows, weights: Weights, axis: int) -> bool:
-    between = 0
+def count_fractional(rows: Rows, weights: Weights, axis: int) -> int:
+    """Particles in which a component is not whole."""
+    fractional = 0
     for i in lanes(len(rows)):
-        between += int(weights[i] > 0.0 and rows[i, axis] != math.floor(rows[i, axis]))
-    return between == 0
+        fractional += int(weights[i] > 0.0 and rows[i, axis] != math.floor(rows[i, axis]))
+    return fractional
 
 
 def _moments(rows: Rows, weights: Weights, axis: int) -> tuple[float, float]:
