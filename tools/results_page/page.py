@@ -12,7 +12,7 @@ from tools.results_page.literature import adjusted, against, few, planners, targ
 from tools.results_page.paper import hundredth, paper, rocks, untuned
 from tools.results_page.referee import hints, measured
 from tools.results_page.run import COMMANDS, Run, runs_in
-from tools.results_page.strangers import ablation, again, policy
+from tools.results_page.strangers import ablation, again, later, policy
 from tools.results_page.variations import budgets, factorial
 
 Sections = dict[str, tuple[tuple[str, ...], Callable[..., str]]]
@@ -27,6 +27,7 @@ IN_PAGE: Sections = {
     "fewer-particles": (("referee",), measured("fewer particles")),
     "hints": (("literature", "factorial", "referee", "strangers/ninth"), hints),
     "policy": (("strangers/ninth", "strangers/poker"), policy),
+    "later": (("strangers/tenth", "strangers/ninth"), later),
     "ablation": (("strangers/ablation",), ablation),
     "again": (("hinted", "literature"), again),
     "paper": (("paper", "literature"), paper),

@@ -44,6 +44,19 @@ def policy(run: Run, poker: Run) -> str:
     return f"{table('model | AIROAS | its policy alone | difference', rows)}\n\n{bullets([sentence])}"
 
 
+def later(run: Run, earlier: Run) -> str:
+    """A later version on some of the models, in other worlds."""
+    rows = []
+    for domain in run.spec.domains:
+        alone = any((cell.domain, cell.label) == (domain, "fitted-q") for cell in run.spec.cells)
+        shown = [with_error(one.adjusted().earned(domain, "airoas"), count=True) for one in (earlier, run)]
+        if alone:
+            shown.append(with_error(run.adjusted().earned(domain, "fitted-q"), count=True))
+            shown.append(with_error(between(run, run, domain, ("airoas", "fitted-q")), count=True))
+        rows.append([run.label(domain), *shown, *["-"] * (4 - len(shown))])
+    return table("model | ninth | tenth | its policy alone, tenth | difference", rows)
+
+
 def ablation(run: Run) -> str:
     """All less each of the others, on the models that it was tried on."""
     adjusted = run.adjusted()
