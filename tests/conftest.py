@@ -6,8 +6,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+LONG = Path(__file__).with_name("long.txt")
+"""Tests of whole sessions that take some ten seconds or more each: they run with the laws."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,6 +24,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _FOLDER in config.stash:
         shutil.rmtree(config.stash[_FOLDER], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = set(LONG.read_text(encoding="utf-8").split())
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker("law")
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and (gone := long.difference(item.nodeid for item in items)):
+        raise pytest.UsageError(f"{LONG.name} names tests that there are not: {', '.join(sorted(gone))}")
 
 
 @pytest.fixture
