@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.forest import leaf_of
+from airoas.bounds.learned.forest import TREES, leaf_of
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import noinline
@@ -24,8 +24,14 @@ from airoas.modelling.macros import LONGEST
 from airoas.policies.pairs import TRUTHS, describe_options, describe_pair, imagine, n_options
 from airoas.rng import hash_key, new_stream
 
-FOLLOW, FORCED = range(2)
-"""What a run does: the policy from the start, or given actions first."""
+FOLLOW, FORCED, SEEK = range(3)
+"""What a run does: the policy from the start; given actions first; or first to where much is told (`airoas.policies.seeking`)."""
+MOST_TOLD, NOTHING = 6.0, 1e-12
+"""Log of the ratio of variances, at most; and a variance that is none."""
+FAR = 100.0
+"""Steps to where much is told, at most."""
+THERE = 0.2
+"""Steps: a run that seeks has arrived where fewer are expected to be left."""
 REFUTED = 0.05
 """Of the particles, those of a cluster: where fewer are left the run no longer believes in it."""
 FEWEST, ALWAYS = 0.1, 2.0
@@ -33,8 +39,9 @@ FEWEST, ALWAYS = 0.1, 2.0
 SEEN = 0.6
 """Nats that an observation tells for a macro-action to end: less than one of two equally likely answers does."""
 _HALVINGS = 10
-GREEDY, DEFAULT, BLIND = range(3)
-"""What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same."""
+GREEDY, DEFAULT, BLIND, VOTING = range(4)
+"""What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same; what is
+best in most of the particles (Simmons and Koenig, 1995)."""
 
 
 class Policy(Record):
@@ -69,11 +76,14 @@ class Policy(Record):
     bias: float
     """By how much it promises more than it was seen to earn."""
     way: int
-    """GREEDY, DEFAULT or BLIND."""
+    """GREEDY, DEFAULT, BLIND or VOTING."""
     blind: int
     """The action that is always taken, where it is legal."""
     scored: int
     """How many particles q is averaged over."""
+    routes: Any
+    """Forests over states, one after the other: the steps to where much is told of something. Of one leaf where there are none."""
+    n_routes: int
 
 
 def n_features(policy: Policy) -> int:
@@ -126,6 +136,10 @@ class Runs(Record):
     """[R M, width]"""
     totals: Any
     """[R M] the best of a state."""
+    favourites: Any
+    """[R M] the action that is."""
+    votes: Any
+    """[A]"""
     q: Any
     """[R, A]"""
     legal: Any
@@ -159,7 +173,13 @@ class Runs(Record):
     observations: Any
     """[R, .]"""
     kind: Any
-    """[R] FOLLOW, FORCED, ..."""
+    """[R] FOLLOW, FORCED or SEEK."""
+    sought: Any
+    """[R] what a run that seeks wants to know, as the number of its forest."""
+    seeking: Any
+    """[R M] whether a scored particle is one of a run that seeks."""
+    left: Any
+    """[R, A] the steps that are left after each action, for those that seek."""
     forced: Any
     """[R, L, .] the actions that are given."""
     steps: Any
@@ -218,6 +238,8 @@ def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> 
         scored_rewards=np.zeros(m),
         values=np.zeros((m, policy.width)),
         totals=np.zeros(m),
+        favourites=np.zeros(m, np.int64),
+        votes=np.zeros(actions, np.int64),
         q=np.zeros((runs, actions)),
         legal=np.zeros((runs, actions), np.bool_),
         features=np.zeros((runs, n_features(policy))),
@@ -235,6 +257,9 @@ def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> 
         observing=np.zeros(runs, np.int64),
         observations=np.zeros((runs, model.shapes.observation.size)),
         kind=np.zeros(runs, np.int64),
+        sought=np.zeros(runs, np.int64),
+        seeking=np.zeros(m, np.bool_),
+        left=np.zeros((runs, actions)),
         forced=np.zeros((runs, LONGEST, policy.actions.shape[1])),
         steps=np.zeros(runs, np.int64),
         believed=np.full(runs, -1),
@@ -328,8 +353,8 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
                 else:
                     later = best_value(policy, runs.values, i) if runs.scored_arrived[i] else 0.0
                     value = runs.scored_rewards[i] + policy.simulator.discount * later
-                if runs.legal[i // m, a]:
-                    runs.totals[i] = max(runs.totals[i], value)
+                if runs.legal[i // m, a] and value > runs.totals[i]:
+                    runs.totals[i], runs.favourites[i] = value, a
                 runs.q[i // m, a] += value
                 if policy.shared:
                     runs.each[i, a] = value
@@ -450,8 +475,12 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
         if policy.corrected and runs.believed[r] < 0:
             correct(policy, runs, r)
         runs.chosen_action[r] = best_of(runs.q[r]) if runs.alive[r * runs.n_particles] else -1
-    if policy.way != GREEDY:
+    if policy.way == VOTING:
+        vote(policy, runs)
+    elif policy.way != GREEDY:
         depart(policy, runs, hash_key(seed, 2, 0))
+    if policy.n_routes > 0:
+        seek(policy, runs, hash_key(seed, 3, 0))
     for r in range(runs.n_runs):
         if is_forced(policy, runs, r, t):
             take(runs, r, runs.forced[r], t)
@@ -459,6 +488,60 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
             take(runs, r, runs.defaults, r)
         else:
             take(runs, r, policy.actions, max(0, runs.chosen_action[r]))
+
+
+def vote(policy: Policy, runs: Runs) -> None:
+    """Choose what is best in most of the particles, and of these the best by the values, where no cluster is believed in."""
+    m = policy.scored
+    for r in range(runs.n_runs):
+        if runs.chosen_action[r] < 0 or runs.believed[r] >= 0:
+            continue
+        for a in range(len(runs.votes)):
+            runs.votes[a] = 0
+        for i in range(r * m, r * m + m):
+            if runs.scored_alive[i] and runs.totals[i] > -math.inf:
+                runs.votes[runs.favourites[i]] += 1
+        best = runs.chosen_action[r]
+        for a in range(len(runs.votes)):
+            if runs.votes[a] > runs.votes[best] or (runs.votes[a] == runs.votes[best] and runs.q[r, a] > runs.q[r, best]):
+                best = a
+        runs.chosen_action[r] = best
+
+
+@noinline
+def seek(policy: Policy, runs: Runs, seed: int) -> None:
+    """Let the runs that seek take the action after which the fewest steps are left. After `score`, of the same particles."""
+    m, count = policy.scored, runs.n_runs * policy.scored
+    some, seeking, numbers = runs.scored[:count], runs.seeking[:count], runs.scored_numbers[:count]
+    after, rewards, arrived = runs.scored_after[:count], runs.scored_rewards[:count], runs.scored_arrived[:count]
+    forest, seekers = policy.routes, 0
+    for i in range(count):
+        seeking[i] = runs.kind[i // m] == SEEK and runs.scored_alive[i] and runs.chosen_action[i // m] >= 0
+        seekers += int(seeking[i])
+    if seekers == 0:
+        return
+    for a in range(len(policy.actions)):
+        policy.simulator.step(some, seeking, policy.actions[a : a + 1], hash_key(seed, a, 0), numbers, after, rewards, arrived)
+        for r in range(runs.n_runs):
+            runs.left[r, a], live = 0.0, 0
+            for i in range(r * m, r * m + m):
+                if seeking[i]:
+                    live += 1
+                    if not arrived[i]:
+                        runs.left[r, a] += FAR
+                        continue
+                    for tree in range(runs.sought[r] * TREES, (runs.sought[r] + 1) * TREES):
+                        runs.left[r, a] += forest.values[leaf_of(forest, after, i, tree), 0]
+            runs.left[r, a] /= max(1, live)
+    for r in range(runs.n_runs):
+        if runs.kind[r] == SEEK and runs.chosen_action[r] >= 0:
+            best = runs.chosen_action[r]
+            for a in range(len(policy.actions)):
+                if runs.legal[r, a] and runs.left[r, a] < runs.left[r, best]:
+                    best = a
+            runs.chosen_action[r] = best
+            if runs.left[r, best] < THERE:
+                runs.kind[r] = FOLLOW  # from the next step on
 
 
 def is_forced(policy: Policy, runs: Runs, r: int, t: int) -> bool:
@@ -662,6 +745,28 @@ def inform(policy: Policy, runs: Runs, states: Any, weights: Any, allowed: Any, 
     for r in range(runs.n_runs):
         if runs.alive[r * n]:
             information[r % actions] += surprise(runs, r) * actions / runs.n_runs
+
+
+def tell(runs: Runs, r: int, component: int) -> tuple[float, float]:
+    """Nats that the last observation of a run told of one number of the state, as of a normal one: half the log of by how much its variance
+    has shrunk. And the variance before."""
+    n, peak = runs.n_particles, -math.inf
+    for row in range(r * n + 1, r * n + n):
+        peak = max(peak, runs.logs[row])
+    before = total = mean = mean_before = square = square_before = 0.0
+    for row in range(r * n + 1, r * n + n):
+        if runs.arrived[row]:
+            x = runs.after[row, component] - runs.after[r * n, component]
+            weight = exp(runs.logs[row] - peak) if runs.logs[row] > -math.inf else 0.0
+            before, mean_before, square_before = before + 1.0, mean_before + x, square_before + x * x
+            total, mean, square = total + weight, mean + weight * x, square + weight * x * x
+    if before == 0.0 or total == 0.0:
+        return 0.0, 0.0
+    spread = square_before / before - (mean_before / before) ** 2
+    left = square / total - (mean / total) ** 2
+    if spread <= NOTHING:
+        return 0.0, 0.0
+    return 0.5 * min(MOST_TOLD, math.log(spread / left) if left > 0.0 else MOST_TOLD), spread
 
 
 def surprise(runs: Runs, r: int) -> float:

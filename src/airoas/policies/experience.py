@@ -1,7 +1,7 @@
 """Beliefs on walks, and what came of actions that were tried there: what a policy is learned from.
 
-Walks go by the policy learned so far, by QMDP and by repeated actions. At each belief that is kept every action is tried once, or of many
-the policy's, QMDP's and some others.
+Walks go by the policy learned so far, by QMDP, to where much is told, and by repeated actions. At each belief that is kept every action is
+tried once, or of many the policy's, QMDP's and some others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.belief_mdp import (
     ALWAYS,
+    FOLLOW,
+    SEEK,
     Policy,
     Runs,
     advance,
@@ -23,6 +25,7 @@ from airoas.policies.belief_mdp import (
     score,
     set_runs,
     take,
+    tell,
 )
 from airoas.policies.pairs import n_options
 from airoas.policies.qmdp import ALL
@@ -34,7 +37,7 @@ TRIED = 8
 """Actions at a belief, where there are more than `ALL`."""
 _MOST_LATER = 5_000_000
 """Actions after those that were tried, each described: half a gigabyte."""
-_POLICY, _QMDP = 0.5, 0.7  # up to here the policy, up to here QMDP, then bursts of one action
+_POLICY, _QMDP, _SEEK = 0.5, 0.6, 0.7  # up to here the policy, QMDP, to where much is told (or QMDP); then bursts of one action
 
 
 class Experience(Record):
@@ -90,6 +93,25 @@ def make_experience(policy: Policy, beliefs: int) -> Experience:
     )
 
 
+class Told(Record):
+    """What observations told on walks."""
+
+    states: Any
+    """[n, .] the truths that were observed."""
+    nats: Any
+    """[n, d] of each number that varies."""
+    spreads: Any
+    """[n, d] its variance before."""
+    count: int
+
+
+def make_told(model: KernelModel, policy: Policy, most: int) -> Told:
+    numbers = len(policy.components)
+    return Told(
+        states=np.zeros((most, model.shapes.state.size)), nats=np.zeros((most, numbers)), spreads=np.zeros((most, numbers)), count=0
+    )
+
+
 class Walkers(Record):
     """What the walkers do."""
 
@@ -110,6 +132,7 @@ def collect(
     walkers: Walkers,
     trying: Runs,
     experience: Experience,
+    told: Told,
     initial: Any,
     weights: Any,
     horizon: int,
@@ -128,6 +151,9 @@ def collect(
             walkers.left[r] = 0
         for t in range(horizon):
             key = hash_key(seed, walk, 2 + t)
+            for r in range(walking.n_runs):
+                walking.kind[r] = SEEK if seeks(policy, walkers, r) else FOLLOW
+                walking.sought[r] = r % max(1, policy.n_routes)
             choose_actions(policy, walking, t, hash_key(key, 0, 0))
             live = 0
             for r in range(walking.n_runs):
@@ -148,6 +174,12 @@ def collect(
                     walkers.before[row, k] = walking.states[row, k]
             advance(policy, walking, 0.0, hash_key(key, 3, 0))
             for r in range(walking.n_runs):
+                if walking.alive[r * n] and told.count < len(told.nats):
+                    for k in range(walking.states.shape[1]):
+                        told.states[told.count, k] = walking.states[r * n, k]
+                    for c in range(len(policy.components)):
+                        told.nats[told.count, c], told.spreads[told.count, c] = tell(walking, r, policy.components[c])
+                    told.count += 1
                 if not walking.alive[r * n]:  # an early end would hide where other actions lead
                     for row in range(r * n, r * n + n):
                         walking.alive[row] = True
@@ -156,17 +188,25 @@ def collect(
                     walkers.left[r] = 0
 
 
+def seeks(policy: Policy, walkers: Walkers, r: int) -> bool:
+    """Whether a walker goes to where much is told."""
+    return bool(policy.n_routes > 0 and _QMDP <= walkers.way[r] < _SEEK and walkers.left[r] == 0)
+
+
 def behave(policy: Policy, walking: Runs, walkers: Walkers, r: int, rng: Any) -> int:
     """The action of a walker."""
     if walkers.left[r] > 0:
         walkers.left[r] -= 1
         if walking.legal[r, walkers.burst[r]]:
             return int(walkers.burst[r])
+    if seeks(policy, walkers, r):
+        walkers.way[r] = walkers.way[r] if walking.kind[r] == SEEK else 0.0  # it is there: on by the policy
+        return int(walking.chosen_action[r])
     if rng.uniform() < 0.1:
         walkers.way[r] = rng.uniform()
     if walkers.way[r] < _POLICY:
         return int(walking.chosen_action[r])
-    if walkers.way[r] < _QMDP:
+    if walkers.way[r] < _SEEK:
         best, at = 0, len(walking.features[r]) - 2 - len(policy.actions)
         for a in range(1, len(policy.actions)):
             if walking.features[r, at + a] > walking.features[r, at + best]:

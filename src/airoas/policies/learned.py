@@ -22,20 +22,22 @@ from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, Policy, corrected_by
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, VOTING, Policy, corrected_by
 from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
-from airoas.policies.experience import Experience, collect, make_experience, make_walkers, most_beliefs
+from airoas.policies.experience import Experience, collect, make_experience, make_told, make_walkers, most_beliefs
 from airoas.policies.fitted import fit
 from airoas.policies.qmdp import make_policy
-from airoas.policies.repeats import repeating_gains
+from airoas.policies.repeats import repeating_gains, seeking_gains
 from airoas.policies.rollout import CUT
+from airoas.policies.seeking import find_routes
 from airoas.policies.stored import read_stored
 from airoas.policies.validation import contest, is_better, mean_and_error, promise, validate
 from airoas.rng import stream
 
 MOST_ACTIONS = 40
-"""Above that nothing is learned: every action is tried at every belief, and scored after each."""
+"""Above that nothing is learned, and the best of the policies that need no learning is taken: every action would be tried at every
+belief, and scored after each."""
 PART = 0.7
 """Of a planner's `learn_seconds`: the rest is for finding out by playing whether search or policy leads. All planners take the same, so
 that they have one policy."""
@@ -47,6 +49,8 @@ _CLEAR = 5.0  # errors by which a policy is better in validation for no other to
 _INITIAL = 20_000  # states that stand for the initial belief
 _PLAYED = 0.15  # of the time to learn, for episodes with a real filter
 _MEASURED, _REPEATED = 0.05, 0.05  # and for how long rollouts should be, and whether they gain by repeated actions
+_TOLD = 60_000  # observations of which it is known what they told
+_FIND = (1, 3, 5)  # the rounds after which it is looked where that is much
 _WORLDS = 12  # of these episodes, at most
 _log = logging.getLogger("airoas")
 
@@ -61,7 +65,7 @@ class Learned:
     digest: str
     """Of the correction: the same rounds from the same start give the same."""
     policy: str = "qmdp"
-    """"learned", unless "earlier" (where it began), "qmdp", "default" (the model's own) or "blind" earned more in validation."""
+    """"learned", unless "earlier" (where it began), "qmdp", "voting", "default" (the model's own) or "blind" earned more in validation."""
     blind: int = 0
     """The action that a blind policy takes."""
     returns: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -72,6 +76,10 @@ class Learned:
     """Steps of a rollout after which it is believed for the rest."""
     repeats: bool = False
     """Whether rollouts gain by actions that are repeated."""
+    routes: Forest | None = None
+    """How many steps lie before where much is told."""
+    seeks: bool = False
+    """Whether rollouts gain by going there."""
     seconds: float = math.inf
     """What it was allowed; infinite where it came from a file."""
     start: Forest | None = None
@@ -84,9 +92,6 @@ class Learned:
         return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
 
 
-_NOTHING = Learned(None, 0, "")
-
-
 def learn(
     model: KernelModel,
     seconds: float,
@@ -97,11 +102,14 @@ def learn(
     """Rounds of fixed work; time only ends them, after one at least. start: what was learned of the model before an edit. values: those
     of QMDP, which are corrected, an upper bound by its name."""
     policy = make_policy(model, start, values=values)
-    if len(policy.actions) > MOST_ACTIONS:
-        return _NOTHING
     initial = np.array(Particles.sample(model, _INITIAL, stream(0, "initial")).states)
     weights = np.full(len(initial), 1.0 / len(initial))
+    if len(policy.actions) > MOST_ACTIONS:
+        progress("validating policies that need no learning")
+        returns, blind = validate(model, None, initial, weights, values)
+        return Learned(None, 0, "", _best(returns), blind, returns, seconds=seconds)
     experience, correction, rounds = make_experience(policy, sum(ROUNDS)), None, 0
+    told, routes = make_told(model, policy, _TOLD), None
     most = sum(sum(ROUNDS[: k + 1]) <= most_beliefs(policy) for k in range(len(ROUNDS)))
     horizon = min(int(model.max_steps), math.ceil(math.log(0.05) / math.log(model.discount)))
     _warm_up(model, policy, initial, weights)
@@ -112,10 +120,13 @@ def learn(
         progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
         walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
         part = _first(experience, sum(ROUNDS[: rounds + 1]))
-        collect(policy, walking, walkers, trying, part, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
+        collect(policy, walking, walkers, trying, part, told, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
         experience.count = part.count
         correction = fit(policy, part, rounds)
-        policy = make_policy(model, correction, values=values)
+        if rounds in _FIND:
+            progress("looking for where much is told")
+            routes = find_routes(policy, told)
+        policy = make_policy(model, correction, values=values, routes=routes)
         pace = (read_clock() - started) / ROUNDS[rounds]
         rounds += 1
     progress("validating the policy")
@@ -124,7 +135,7 @@ def learn(
         returns["earlier"] = validate(model, start, initial, weights, values)[0]["learned"]
     first = _best(returns)
     second = max((name for name in returns if name != first), key=lambda name: returns[name][0])
-    known = Learned(correction, rounds, "", first, blind, returns, seconds=seconds, start=start, began=_digest(start))
+    known = Learned(correction, rounds, "", first, blind, returns, seconds=seconds, start=start, began=_digest(start), routes=routes)
     either = {name: replace(known, policy=name, correction=start if name == "earlier" else correction) for name in (first, second)}
     progress("playing with the filter")
     policies = {name: policy_of(model, one, values) for name, one in either.items()}
@@ -139,21 +150,25 @@ def learn(
     progress("measuring how long rollouts should be")
     known = replace(known, length=find_cut(model, policy_of(model, known, values), visited, _MEASURED * seconds))
     progress("measuring whether repeated actions gain")
-    return replace(known, repeats=repeating_gains(model, policy_of(model, known, values), visited, _REPEATED * seconds))
+    known = replace(known, repeats=repeating_gains(model, policy_of(model, known, values), visited, _REPEATED * seconds))
+    if known.routes is None:
+        return known
+    progress("measuring whether going to where much is told gains")
+    return replace(known, seeks=seeking_gains(model, policy_of(model, known, values), visited, _REPEATED * seconds))
 
 
 def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
     """Compile ahead: the time for learning is for learning."""
     few = make_experience(policy, 4)
-    collect(policy, *make_walkers(model, policy, 4, 4), few, initial, weights, 4, 1.0, 0)
+    collect(policy, *make_walkers(model, policy, 4, 4), few, make_told(model, policy, 4), initial, weights, 4, 1.0, 0)
     fit(policy, few, 0)
 
 
 def _best(returns: dict[str, tuple[float, float]]) -> str:
     """What was learned, unless another policy earned more beyond the errors: it knows what uncertainty costs, so that rollouts of it can
     be cut and more of them made."""
-    best = "learned"
-    for name in ("earlier", "qmdp", "default", "blind"):
+    best = "learned" if "learned" in returns else "qmdp"
+    for name in ("earlier", "qmdp", "voting", "default", "blind"):
         if name in returns and returns[name][0] - returns[best][0] > 2.0 * math.hypot(returns[name][1], returns[best][1]):
             best = name
     return best
@@ -185,14 +200,9 @@ def _what(values: str = "auto") -> str:
     return f"policy {digest_of_sources(Path(__file__).parent)} {values}"
 
 
-def is_learnable(model: KernelModel) -> bool:
-    """Whether its actions are few enough."""
-    return len(action_list(model)) <= MOST_ACTIONS
-
-
 def find_learned(model: KernelModel, values: str = "auto") -> Learned | None:
     """What was learned of a model, in this process or an earlier one; None where nothing was, though it can be."""
-    return _known.get((model.fingerprint, values)) or (_find_stored(model, values) if is_learnable(model) else _NOTHING)
+    return _known.get((model.fingerprint, values)) or _find_stored(model, values)
 
 
 def _find_stored(model: KernelModel, values: str) -> Learned | None:
@@ -206,10 +216,6 @@ def _find_stored(model: KernelModel, values: str) -> Learned | None:
 def prepare(model: KernelModel, seconds: float, values: str = "auto") -> Learned:
     """What was learned of a model; learned now where nothing was, or not every round and in less time than this. What is done is logged."""
     known, name = find_learned(model, values), type(model).__name__
-    if known is _NOTHING and model.fingerprint not in _told:
-        _told.add(model.fingerprint)
-        many = len(action_list(model))
-        _log.warning("No policy is learned for %s, QMDP leads: it has %d actions, more than %d.", name, many, MOST_ACTIONS)
     if known is None or not known.is_enough(seconds):
         waiting = threading.Timer(QUIET, _log.warning, ("another process learns from %s; waiting for it", name))
         waiting.daemon = True
@@ -224,6 +230,10 @@ def prepare(model: KernelModel, seconds: float, values: str = "auto") -> Learned
                     _known[model.fingerprint, values] = known
         finally:
             waiting.cancel()
+    if not known.rounds and model.fingerprint not in _told:
+        _told.add(model.fingerprint)
+        told = name, known.policy, len(action_list(model)), MOST_ACTIONS
+        _log.warning("No policy is learned for %s, %s leads: it has %d actions, more than %d.", *told)
     return known
 
 
@@ -244,7 +254,8 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
     """From the first round on, and from where it began before, so that what comes out depends on these and the number of rounds alone;
     what was known where a busy machine made no more of them."""
     name = type(model).__name__
-    _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
+    if len(action_list(model)) <= MOST_ACTIONS:
+        _log.warning("learning a policy for %s, up to %.0f s; it is kept for later runs", name, seconds)
 
     def work() -> tuple[Learned, int]:
         reads, gives = corrected_by(make_policy(model, values=values))  # which finds values first, and may take its time
@@ -277,7 +288,8 @@ def load(model: KernelModel, path: str | Path) -> Learned:
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    if known.correction is not None and not is_whole(known.correction, *corrected_by(make_policy(model))):
+    parts = [(known.correction, *corrected_by(make_policy(model))), (known.routes, model.shapes.state.size, 1)]
+    if not all(forest is None or is_whole(forest, reads, gives) for forest, reads, gives in parts):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint, "auto"] = known
     return known
@@ -293,21 +305,22 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "bias": np.array(learned.bias),
         "length": np.array(learned.length),
         "repeats": np.array(int(learned.repeats)),
+        "seeks": np.array(int(learned.seeks)),
         "seconds": np.array(learned.seconds),
         "began": np.array(learned.began),
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names], np.float64).reshape(-1, 2),
     }
-    for prefix, forest in (("", learned.correction), ("start_", learned.start)):
+    for prefix, forest in (("", learned.correction), ("start_", learned.start), ("routes_", learned.routes)):
         if forest is not None:
             arrays |= {prefix + name: getattr(forest, name) for name in Forest.__annotations__}
     return arrays
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
-    correction, start = (
+    correction, start, routes = (
         Forest(**{name: arrays[prefix + name] for name in Forest.__annotations__}) if f"{prefix}roots" in arrays else None
-        for prefix in ("", "start_")
+        for prefix in ("", "start_", "routes_")
     )
     names, returns = arrays["validated"].tolist(), arrays["returns"].tolist()
     return Learned(
@@ -323,6 +336,8 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         seconds=float(arrays.get("seconds", math.inf)),
         start=start,
         began=str(arrays["began"]),
+        routes=routes,
+        seeks=bool(arrays["seeks"]),
     )
 
 
@@ -330,5 +345,6 @@ def policy_of(model: KernelModel, learned: Learned | None, values: str = "auto")
     """The policy that earned most: QMDP where nothing was learned."""
     if learned is None:
         return make_policy(model, values=values)
-    way = {"default": DEFAULT, "blind": BLIND}.get(learned.policy, GREEDY)
-    return make_policy(model, learned.correction if learned.policy != "qmdp" else None, way, learned.blind, learned.bias, values)
+    way = {"default": DEFAULT, "blind": BLIND, "voting": VOTING}.get(learned.policy, GREEDY)
+    correction = learned.correction if learned.policy != "qmdp" else None
+    return make_policy(model, correction, way, learned.blind, learned.bias, values, learned.routes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from airoas.bounds import find_bounds
-from airoas.bounds.learned.forest import Forest, zero
+from airoas.bounds.learned.forest import TREES, Forest, zero
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
 from airoas.modelling.discretised import discretised
@@ -27,7 +27,13 @@ _WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
 def make_policy(
-    model: KernelModel, correction: Forest | None = None, way: int = GREEDY, blind: int = 0, bias: float = 0.0, values: str = "auto"
+    model: KernelModel,
+    correction: Forest | None = None,
+    way: int = GREEDY,
+    blind: int = 0,
+    bias: float = 0.0,
+    values: str = "auto",
+    routes: Forest | None = None,
 ) -> Policy:
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values. values: the upper
     bound that they are, by its name."""
@@ -59,9 +65,13 @@ def make_policy(
         way=way,
         blind=blind,
         scored=4 * SCORED if looked_up else max(SCORED // 3, min(SCORED, _STEPS_FOR_Q // len(actions))),
+        routes=routes or zero(1),
+        n_routes=len(routes.roots) // TREES if routes else 0,
     )
 
 
 def _bits(values: np.ndarray, kind: str) -> int:
     most = int(values.max())
+    if kind == "flags":
+        return min(most.bit_length(), _MOST_BITS)
     return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE - 1 <= most < 1 << _MOST_BITS else 0

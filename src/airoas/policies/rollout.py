@@ -25,6 +25,7 @@ from airoas.policies.belief_mdp import (
     FOLLOW,
     FORCED,
     GREEDY,
+    SEEK,
     Policy,
     Runs,
     choose_one,
@@ -71,6 +72,8 @@ class Candidate:
     """[L, .] none where a cluster is believed in."""
     cluster: int = -1
     """In which the truth is taken to be; -1 for none."""
+    route: int = -1
+    """By which it goes to where much is told; -1 for none."""
     returns: list[float] = field(default_factory=list)
 
     @property
@@ -93,6 +96,11 @@ class Candidate:
 def repeated(actions: np.ndarray) -> list[Candidate]:
     """Each of these actions [n, .] again and again, until something is seen."""
     return [Candidate(macro) for macro in np.repeat(actions[:, None], LONGEST, axis=1)]
+
+
+def seekers(policy: Policy) -> list[Candidate]:
+    """To go to where much is told of something."""
+    return [Candidate(np.zeros((0, policy.actions.shape[1])), route=route) for route in range(policy.n_routes)]
 
 
 class Rollouts:
@@ -157,6 +165,14 @@ class Rollouts:
                 compare_actions(self.policy, one, rows, seed, q)
                 best[i] = rows[np.argmax(q)]
         return best
+
+    def act_seeking(self, route: int, states: np.ndarray, weights: np.ndarray, seed: int) -> int:
+        """The action that leads to where much is told."""
+        one, self.policy.scored = self._one, self._many
+        one.believed[0], one.kind[0], one.sought[0] = -1, SEEK, route
+        action = int(choose_one(self.policy, one, states, weights, np.zeros(len(weights), np.int64), seed))
+        one.kind[0] = FOLLOW
+        return action
 
     def act_believing(self, cluster: int, states: np.ndarray, weights: np.ndarray, labels: np.ndarray, seed: int) -> int:
         """The best action if the truth were in this cluster."""
@@ -232,7 +248,8 @@ class Rollouts:
         runs.n_runs = len(pairs)
         runs.deadline = deadline - self._pace * len(pairs)
         for r, (candidate, world) in enumerate(pairs):
-            runs.kind[r], runs.world[r], runs.believed[r] = FORCED, world, candidate.cluster
+            runs.kind[r] = FORCED if candidate.route < 0 else SEEK
+            runs.world[r], runs.believed[r], runs.sought[r] = world, candidate.cluster, max(0, candidate.route)
             runs.steps[r] = len(candidate.actions)
             runs.forced[r, : len(candidate.actions)] = candidate.actions
         steps = int(roll_out(self.policy, runs, states, weights, labels, self.horizon, seed))

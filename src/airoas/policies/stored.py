@@ -20,13 +20,14 @@ _LAYOUT = {
     "bias": ("f", 0),
     "length": ("i", 0),
     "repeats": ("i", 0),
+    "seeks": ("i", 0),
     "began": ("U", 0),
     "validated": ("U", 1),
     "returns": ("f", 2),
 }
 _FOREST = {"roots": ("i", 1), "first": ("i", 1), "second": ("i", 1), "child": ("i", 1), "cut": ("f", 1), "values": ("f", 2)}
 """Kind of the numbers, 8 bytes each, or of text, and dimensions."""
-_POLICIES = ("learned", "earlier", "qmdp", "default", "blind")
+_POLICIES = ("learned", "earlier", "qmdp", "voting", "default", "blind")
 
 
 def read_stored(path: str | Path) -> dict[str, np.ndarray]:
@@ -38,8 +39,9 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
     except (OSError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise OptionError(f"{path!r} holds no learned policy ({type(error).__name__})", wrote) from None
     layout = _LAYOUT | (_FOREST if "roots" in arrays else {})
+    layout |= {f"routes_{name}": part for name, part in _FOREST.items()} if "routes_roots" in arrays else {}
     wrong = next((name for name, (kind, axes) in layout.items() if not _is_such(arrays.get(name), kind, axes)), "")
-    wrong = wrong or ("repeats" if int(arrays["repeats"]) not in (0, 1) else "")
+    wrong = wrong or next((name for name in ("repeats", "seeks") if int(arrays[name]) not in (0, 1)), "")
     wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
     wrong = wrong or ("blind" if not 0 <= int(arrays["blind"]) < max(1, int(arrays["actions"])) else "")
     wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")

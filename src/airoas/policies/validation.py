@@ -9,7 +9,7 @@ import numpy as np
 from airoas.bounds.learned.forest import Forest
 from airoas.compiler.clock import read_clock
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, Policy, choose_one, make_runs, roll_out
+from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, VOTING, Policy, choose_one, make_runs, roll_out
 from airoas.policies.play import decide_by, play
 from airoas.policies.qmdp import LOOKED_AT, make_policy
 from airoas.rng import stream
@@ -26,9 +26,10 @@ _STEPS_IN_VALIDATION = 1000  # steps for q of one belief, about: here as many pa
 def validate(
     model: KernelModel, correction: Forest | None, states: np.ndarray, weights: np.ndarray, values: str = "auto"
 ) -> tuple[dict[str, tuple[float, float]], int]:
-    """Mean return and its error of what was learned, of QMDP, of the model's own default policy, and of the best blind one, with
-    the action of that."""
-    policies = {"learned": make_policy(model, correction, values=values), "qmdp": make_policy(model, values=values)}
+    """Mean return and its error of what was learned, of QMDP, of voting, of the model's own default policy, and of the best blind one,
+    with the action of that."""
+    policies = {"learned": make_policy(model, correction, values=values)} if correction is not None else {}
+    policies |= {"qmdp": make_policy(model, values=values), "voting": make_policy(model, way=VOTING, values=values)}
     if model.has("rollout_action"):
         policies["default"] = make_policy(model, way=DEFAULT, values=values)
     for policy in policies.values():

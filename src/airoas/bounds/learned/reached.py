@@ -23,7 +23,9 @@ from airoas.rng import hash_key, stream
 _MOST_STATES = 2_000_000
 _STEPS = 6_000_000  # simulated, over states, actions and draws
 _DRAWS = 6  # of a step that is random
-_WALKS = 2000
+_WALKS = 2000, 20_000  # to begin with, and where these leave out much
+_LEFT_OUT = 0.1  # of what other walks meet, at most
+_TRIED = 300  # other walks
 _TERMINAL, _UNKNOWN = -1, -2  # in place of a successor
 
 
@@ -74,11 +76,26 @@ def _add(slots: Indices, states: Rows, count: int, rows: Rows, alive: Mask, numb
     return count
 
 
-def reach(model: KernelModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int] | None:
+Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]
+
+
+def reach(model: KernelModel) -> Table | None:
     """States [S, dim], successors [S, A, D], mean rewards [S, A] (ILLEGAL where illegal), slots, and how many were left out; None
-    where there are too many."""
+    where there are too many, or the walks from which they were reached left out many of those that other walks meet."""
+    fresh = walk(model, _TRIED, 4, 1.0, stream(0, "fresh"))
+    for walks in _WALKS:
+        table = _reach_from(model, walk(model, walks, 4, 1.0, stream(0, "reached")))
+        if table is None:
+            return None
+        numbers, states = np.zeros(len(fresh), np.int64), table[0]
+        _add(table[3], states, len(states), fresh, np.ones(len(fresh), np.bool_), numbers)
+        if (numbers == _UNKNOWN).mean() <= _LEFT_OUT:
+            return table
+    return None
+
+
+def _reach_from(model: KernelModel, visited: Rows) -> Table | None:
     functions, actions = batch(model), model.n_actions
-    visited = walk(model, _WALKS, 4, 1.0, stream(0, "reached"))
     if not len(visited):
         return None
     d = min(_DRAWS, draws(model, visited))

@@ -12,7 +12,7 @@ from airoas.belief.resampling import indices
 from airoas.compiler.clock import now
 from airoas.modelling.macros import LONGEST, own_macros
 from airoas.policies.learned import Learned, policy_of
-from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts, repeated
+from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, Candidate, Rollouts, repeated, seekers
 from airoas.rng import stream
 
 REFINED = 4
@@ -66,7 +66,9 @@ class Advisor:
         self.macros = own_macros(model) if macros else []
         self.repeats = macros and not self.macros and (learned is None or learned.repeats)
         length = learned.length if learned else CUT
-        self.rollouts = Rollouts(model, policy_of(model, learned, values), cut=CUT + LONGEST if self.repeats else length)
+        self.seeks = macros and learned is not None and learned.seeks
+        far = self.repeats or self.seeks
+        self.rollouts = Rollouts(model, policy_of(model, learned, values), cut=CUT + LONGEST if far else length)
 
     def assess(self, states: np.ndarray, weights: np.ndarray, allowed: np.ndarray, seed: int) -> Outlook:
         """What the policy thinks of a belief."""
@@ -90,6 +92,8 @@ class Advisor:
             tried = np.concatenate([rollouts.refine(self.space, tried[:REFINED], outlook.seed, deadline), tried[REFINED:]])
         rows = dict.fromkeys(tuple(row) for row in (action, searched, *tried))
         candidates = [Candidate(np.array([row])) for row in rows]
+        if self.seeks:
+            candidates[2:2] = seekers(rollouts.policy)
         candidates += repeated(tried) if self.repeats else []
         labels = np.zeros(len(outlook.weights), np.int64)
         if outlook.knowing > LEAST_GAIN * max(1e-9, abs(outlook.promised)):
@@ -105,6 +109,8 @@ class Advisor:
         improved = best is not own
         if best.cluster >= 0:
             action = rollouts.policy.actions[rollouts.act_believing(best.cluster, *belief, labels, outlook.seed)]
+        elif best.route >= 0:
+            action = rollouts.policy.actions[rollouts.act_seeking(best.route, *belief, outlook.seed)]
         elif improved:
             action = best.actions[0]
         n = len(best.returns)

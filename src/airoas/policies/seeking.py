@@ -1,0 +1,130 @@
+"""The way to where much is told: how many steps lie before it from a state, learned from walks.
+
+Where what tells the state is far away no single step towards it pays, and a policy that is learned step by step may never set out. So what
+observations told on walks is learned as a number of the state, in nats; states in which it is large are goals; and how many steps lie
+before the nearest goal is learned as in any problem that is fully observable, by fitted value iteration (Ernst et al., 2005). Rollouts then
+try to go there first (`airoas.policies.rollout`), and find out what that is worth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
+from airoas.compiler.kernels import kernel
+from airoas.policies.belief_mdp import FAR, SEEN, Policy
+from airoas.policies.experience import Told
+from airoas.rng import stream
+
+FEWEST, FEWEST_STEPS = 15, 10
+"""States in a leaf of what is told, and of the steps."""
+_STATES, _STEPS = 10_000, 250_000  # to learn from, and simulated steps
+_GROWINGS, _SWEEPS = 4, 60
+_OPEN = 0.1  # of a variance that is large among those met: where it is smaller the number is known
+_MUCH = 0.6  # of the way from what is usually told to the most
+MOST_ROUTES = 3
+_ENOUGH = 1000  # states with what was told there
+
+
+def find_routes(policy: Policy, told: Told) -> Forest | None:
+    """The forests of steps to where much is told of a number of the state, of those of which some places tell much more than others, the
+    greatest differences first; None where there are none."""
+    n = int(told.count)
+    if n < _ENOUGH:
+        return None
+    states, found = np.ascontiguousarray(told.states[:n]), []
+    for c in range(len(policy.components)):
+        spreads = told.spreads[:n, c]
+        asked = spreads > _OPEN * np.quantile(spreads, 0.9)  # of what is known already nothing is told anywhere
+        if asked.sum() < _ENOUGH:
+            continue
+        known = _learned(np.ascontiguousarray(states[asked]), told.nats[:n, c : c + 1][asked], FEWEST, c)
+        nats = _at(known, states)
+        usual, most = float(np.median(nats)), float(np.quantile(nats, 0.999))
+        if most - usual >= 0.5 * SEEN:
+            found.append((most - usual, c, known, nats, usual + _MUCH * (most - usual)))
+    rng, some = np.random.default_rng(0), min(n, _STATES, _STEPS // len(policy.actions))
+    forests = []
+    for _, _, known, nats, enough in sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
+        goals = np.flatnonzero(nats >= enough)
+        chosen = np.union1d(rng.permutation(n)[:some], rng.permutation(goals)[: some // 4])
+        forests.append(_steps(policy, known, states[chosen], enough))
+    return joined(forests) if forests else None
+
+
+def joined(forests: list[Forest]) -> Forest:
+    """One after the other."""
+    ends = np.cumsum([0, *(len(forest.cut) for forest in forests)])
+    parts = {name: np.concatenate([getattr(forest, name) for forest in forests]) for name in ("first", "second", "cut", "values")}
+    roots = np.concatenate([forest.roots + end for forest, end in zip(forests, ends, strict=False)])
+    child = np.concatenate([np.where(forest.child >= 0, forest.child + end, -1) for forest, end in zip(forests, ends, strict=False)])
+    return Forest(roots=roots, first=parts["first"], second=parts["second"], cut=parts["cut"], child=child, values=parts["values"])
+
+
+def _steps(policy: Policy, known: Forest, states: np.ndarray, enough: float) -> Forest:
+    n, actions = len(states), len(policy.actions)
+    after = np.zeros((actions, *states.shape))
+    goes = np.zeros((actions, n), np.bool_)
+    simulate_all(policy, states, stream(0, "way").bits(62), after, np.zeros(n), goes)
+    later = after.reshape(-1, states.shape[1])
+    is_goal, is_goal_later = _at(known, states) >= enough, (_at(known, later) >= enough).reshape(actions, n)
+    targets = np.where(is_goal, 0.0, FAR)[:, None]
+    own, leaves = np.zeros((n, TREES), np.int64), np.zeros((len(later), TREES), np.int64)
+    for growing in range(_GROWINGS):
+        forest = grow(states, targets, FEWEST_STEPS, stream(0, "way", growing))
+        find_leaves(forest, states, own)
+        find_leaves(forest, later, leaves)
+        counts = np.zeros(len(forest.cut))
+        for _ in range(_SWEEPS):
+            learn(forest, own, targets, counts)
+            shorten(forest.values, leaves, goes, is_goal_later, is_goal, targets)
+    learn(forest, own, targets, counts)
+    return forest
+
+
+@kernel
+def simulate_all(policy: Policy, states: Any, seed: int, after: Any, rewards: Any, goes: Any) -> None:
+    """after [A, n, .]: a step from every state by every action; goes [A, n]: whether it is legal and does not end."""
+    allowed, numbers = np.ones(len(states), np.bool_), np.arange(len(states))
+    for a in range(len(policy.actions)):
+        for i in range(len(states)):
+            allowed[i] = True
+        if policy.simulator.is_restricted:
+            policy.simulator.permits(states, allowed, policy.actions[a : a + 1], goes[a])
+            for i in range(len(states)):
+                allowed[i] = goes[a, i]
+        policy.simulator.step(states, allowed, policy.actions[a : a + 1], seed, numbers, after[a], rewards, goes[a])
+
+
+@kernel
+def shorten(values: Any, leaves: Any, goes: Any, is_goal_later: Any, is_goal: Any, targets: Any) -> None:
+    """targets [n, 1]: one step more than from the best state after, 0 at a goal."""
+    actions, n = goes.shape
+    for i in range(n):
+        best = 0.0 if is_goal[i] else FAR
+        for a in range(actions):
+            if not is_goal[i] and goes[a, i]:
+                steps = 1.0
+                if not is_goal_later[a, i]:
+                    for tree in range(leaves.shape[1]):
+                        steps += values[leaves[a * n + i, tree], 0]
+                best = min(best, steps)
+        targets[i, 0] = best
+
+
+def _learned(states: np.ndarray, targets: np.ndarray, fewest: int, seed: int) -> Forest:
+    forest = grow(states, np.ascontiguousarray(targets), fewest, stream(seed, "told"))
+    leaves = np.zeros((len(states), TREES), np.int64)
+    find_leaves(forest, states, leaves)
+    learn(forest, leaves, np.ascontiguousarray(targets), np.zeros(len(forest.cut)))
+    return forest
+
+
+def _at(forest: Forest, states: np.ndarray) -> np.ndarray:
+    """What a forest says of states."""
+    leaves = np.zeros((len(states), TREES), np.int64)
+    find_leaves(forest, np.ascontiguousarray(states), leaves)
+    values: np.ndarray = forest.values[leaves, 0].sum(axis=1)
+    return values

@@ -1,0 +1,181 @@
+"""Where much is told, and the way there: a sign that no straight line from the start passes."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import airoas
+from airoas import Particles, stream
+from airoas.bounds.learned.forest import TREES, Forest, find_leaves
+from airoas.domains import Tiger
+from airoas.planners import FittedQ
+from airoas.policies import learned
+from airoas.policies.belief_mdp import SEEK, Policy, choose_one, make_runs, roll_out, tell
+from airoas.policies.experience import collect, make_experience, make_told, make_walkers
+from airoas.policies.qmdp import make_policy
+from airoas.policies.seeking import find_routes, joined
+
+SIGN = (3.0, 6.0)
+HARBOURS = ((9.0, -3.0), (-9.0, -3.0))
+
+
+@airoas.model
+class Lagoon(NamedTuple):
+    """A boat knows where it is, and not which of two harbours is open; a sign tells, and lies off all straight ways."""
+
+    discount: float = 0.97
+    max_steps: int = 40
+
+    def actions(self):
+        return ("east", "north", "west", "south", "moor")
+
+    def initial(self, rng):
+        return 0.3 * rng.normal(), 0.3 * rng.normal(), rng.integer(2), 0
+
+    def step(self, s, a, rng):
+        if a == 4:
+            for k in range(2):
+                if near(s, HARBOURS[k]):
+                    return (s[0], s[1], s[2], 1), 100.0 if k == s[2] else -100.0
+            return s, -5.0
+        x = s[0] + (1.0 if a == 0 else -1.0 if a == 2 else 0.0) + 0.1 * rng.normal()
+        y = s[1] + (1.0 if a == 1 else -1.0 if a == 3 else 0.0) + 0.1 * rng.normal()
+        return (x, y, s[2], 0), -1.0
+
+    def observe(self, s, a, rng):
+        return s[0] + 0.2 * rng.normal(), s[1] + 0.2 * rng.normal(), s[2] if near(s, SIGN) else -1
+
+    def obs_logpdf(self, o, s, a):
+        if o[2] != (s[2] if near(s, SIGN) else -1):
+            return -math.inf
+        x, y = (o[0] - s[0]) / 0.2, (o[1] - s[1]) / 0.2
+        return -0.5 * (x * x + y * y)
+
+    def is_terminal(self, s):
+        return s[3] == 1
+
+
+def near(s, place):
+    return (s[0] - place[0]) ** 2 + (s[1] - place[1]) ** 2 < 1.5
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[Lagoon, Policy]:
+    """The model, and QMDP with the routes that 6,000 beliefs on walks tell."""
+    model = Lagoon()
+    policy = make_policy(model)
+    belief = Particles.sample(model, 1000, stream(0))
+    told, some = make_told(model, policy, 20_000), make_experience(policy, 6000)
+    walking, walkers, trying = make_walkers(model, policy, 64, 100)
+    collect(policy, walking, walkers, trying, some, told, np.array(belief.states), belief.weights, 40, 0.3, 1)
+    return model, make_policy(model, routes=find_routes(policy, told))
+
+
+def steps_left(policy: Policy, route: int, states: np.ndarray) -> np.ndarray:
+    forest, leaves = policy.routes, np.zeros((len(states), len(policy.routes.roots)), np.int64)
+    find_leaves(forest, states, leaves)
+    return forest.values[leaves, 0][:, route * TREES : (route + 1) * TREES].sum(axis=1)
+
+
+def test_the_sign_is_where_much_is_told(found: tuple[Lagoon, Policy]) -> None:
+    """Of which harbour is open, and nowhere else; of where the boat is, every reading tells alike."""
+    _, policy = found
+    places = np.array([[*SIGN, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [*HARBOURS[0], 0.0, 0.0]])
+    routes = [steps_left(policy, route, places) for route in range(policy.n_routes)]
+    assert any(left[0] < 0.5 and left[1:].min() > 4.0 for left in routes)
+
+
+def test_a_run_that_seeks_gets_there(found: tuple[Lagoon, Policy]) -> None:
+    model, policy = found
+    belief = Particles.sample(model, 500, stream(1))
+    states, weights, labels = np.array(belief.states), belief.weights, np.zeros(500, np.int64)
+    distances = []
+    for route in range(policy.n_routes):
+        runs = make_runs(model, policy, 8, 100)
+        runs.kind[:], runs.believed[:], runs.sought[:] = SEEK, -1, route
+        roll_out(policy, runs, states, weights, labels, 8, 7)
+        at = runs.states[::100]
+        distances.append(np.median(np.hypot(at[:, 0] - SIGN[0], at[:, 1] - SIGN[1])))
+    assert min(distances) < 2.0  # eight steps to the sign itself, seven to where it can be read
+
+
+def test_a_decision_that_seeks_leaves_no_trace(found: tuple[Lagoon, Policy]) -> None:
+    model, policy = found
+    belief = Particles.sample(model, 500, stream(1))
+    one, labels = make_runs(model, policy, 1, 200), np.zeros(500, np.int64)
+    own = choose_one(policy, one, np.array(belief.states), belief.weights, labels, 3)
+    one.kind[0] = SEEK
+    assert choose_one(policy, one, np.array(belief.states), belief.weights, labels, 3) in (0, 1)  # east or north
+    one.kind[0] = 0
+    assert choose_one(policy, one, np.array(belief.states), belief.weights, labels, 3) == own
+
+
+def test_what_is_told_of_a_number_is_half_the_log_of_the_variances(found: tuple[Lagoon, Policy]) -> None:
+    model, policy = found
+    runs = make_runs(model, policy, 1, 20_001)
+    x = np.random.default_rng(0).normal(size=20_001)
+    runs.after[:, 0], runs.arrived[:] = x, True
+    runs.logs[:] = -0.5 * (x - 1.0) ** 2 / 3.0  # a reading of variance 3: the variance is left to 3/4
+    assert tell(runs, 0, 0) == (pytest.approx(0.5 * math.log(4.0 / 3.0), abs=0.02), pytest.approx(1.0, abs=0.04))  # some four errors
+    assert tell(runs, 0, 1) == (0.0, 0.0)  # it does not vary
+    runs.logs[1:] = -math.inf
+    assert tell(runs, 0, 0) == (0.0, 0.0)  # no particle allows it
+
+
+def test_joined_forests_are_looked_up_as_they_were() -> None:
+    rows = np.array([[0.0], [1.0], [2.0]])
+    ends = np.array([-1, -1])
+    forests = [
+        Forest(
+            roots=np.zeros(TREES, np.int64),
+            first=np.zeros(3, np.int64),
+            second=np.ones(3, np.int64),
+            cut=np.array([cut, 0.0, 0.0]),
+            child=np.array([1, *ends]),
+            values=np.array([[0.0], [low / TREES], [9.0 / TREES]]),
+        )
+        for cut, low in ((0.5, 1.0), (1.5, 2.0))
+    ]
+    both, leaves = joined(forests), np.zeros((3, 2 * TREES), np.int64)
+    find_leaves(both, rows, leaves)
+    values = both.values[leaves, 0]
+    assert np.allclose(values[:, :TREES].sum(axis=1), [1.0, 9.0, 9.0])
+    assert np.allclose(values[:, TREES:].sum(axis=1), [2.0, 2.0, 9.0])
+
+
+def test_nothing_is_sought_where_all_places_tell_alike() -> None:
+    model = Tiger()
+    policy = make_policy(model)
+    told = make_told(model, policy, 2000)
+    told.states[:, 0] = np.arange(2000) % 2
+    told.nats[:] = np.random.default_rng(0).normal(0.1, 0.05, (2000, len(policy.components)))
+    told.spreads[:], told.count = 0.25, 2000
+    assert find_routes(policy, told) is None
+
+
+@pytest.mark.law
+def test_what_is_learned_goes_by_the_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some 22 steps by the sign and 100 for the open harbour: 31 or so. A harbour by chance earns nothing but the way, -10 at best."""
+    monkeypatch.setattr(learned, "ROUNDS", (1000, 2000, 4000, 6000, 6000))
+    known = learned.learn(Lagoon(), 1e6)  # rounds end it, not time
+    assert known.policy == "learned"
+    assert known.returns["learned"][0] > 15.0
+    assert known.routes is not None
+
+
+def test_a_policy_in_a_file_keeps_its_routes(tmp_path, found: tuple[Lagoon, Policy], monkeypatch: pytest.MonkeyPatch) -> None:
+    model, policy = found
+    known = learned.Learned(None, 1, "", "qmdp", returns={"qmdp": (0.0, 1.0)}, routes=policy.routes, seeks=True)
+    monkeypatch.setattr(learned, "_known", {(model.fingerprint, "auto"): known})
+    FittedQ().save(model, tmp_path / "policy.npz")
+    again = learned.load(model, tmp_path / "policy.npz")
+    assert again.seeks and np.array_equal(again.routes.cut, policy.routes.cut)
+    with np.load(tmp_path / "policy.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "bad.npz", **arrays | {"routes_first": arrays["routes_first"] + 10**6})
+    with pytest.raises(airoas.OptionError, match="is damaged"):
+        FittedQ().load(model, tmp_path / "bad.npz")
