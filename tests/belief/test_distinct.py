@@ -196,8 +196,8 @@ def test_a_limit_of_time_loses_no_state() -> None:
 
 @pytest.mark.parametrize("name", ("tag", "rock-sample"))
 def test_it_is_no_farther_from_the_exact_belief_than_drawing(name: str) -> None:
-    """Paired, on the same observations. Where steps are random the errors are those of the steps and about equal: a standard error of
-    1.5 % of their mean, so that one seed in 1,000 fails."""
+    """Paired, on the same observations. Where steps are random the errors are those of the steps and about equal: over other seeds the
+    ratio is 1.01 on Tag with a standard deviation of 0.02, 0.87 on RockSample, so that one seed in 10,000 fails."""
     model, total, uneven = (Tag() if name == "tag" else standard(7, 8)), np.zeros(2), 0
     filters = AdaptiveFilter(500), Drawn(500)
     for seed in range(16):
@@ -216,4 +216,4 @@ def test_it_is_no_farther_from_the_exact_belief_than_drawing(name: str) -> None:
             assert beliefs[0].weights.sum() == pytest.approx(1.0, abs=1e-9)
             total += [variation(exact, belief) for belief in beliefs]
     assert uneven > 100
-    assert total[0] < 1.05 * total[1]
+    assert total[0] < 1.1 * total[1]
