@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from airoas.belief.distinct import is_whole
 from airoas.bounds import sides
 from airoas.bounds.finite import point_based
 from airoas.bounds.finite.enumeration import Enumeration, can_enumerate, enumerate_model, observation_probabilities
@@ -284,7 +285,7 @@ class _Finder:
     @functools.cached_property
     def _reached(self) -> dict[str, np.ndarray]:
         """Values on the states that simulation reaches; nothing where they are not whole numbers, or too many."""
-        if not reached.is_whole(self.model):
+        if not is_whole(self.model):
             return {}
         checked_discount(self.model)
         return learned(self.model, "reached", lambda: reached.estimate(self.model, self.progress))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from airoas.belief.distinct import are_few, diversity, is_whole, merged, split
 from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import InitialDraws, Particles
@@ -115,7 +116,10 @@ class AdaptiveFilter(AnnealedFilter):
             raise OptionError(problem, "leave it out there.")
 
     def start(self, model: Any, rng: Rng) -> Particles:
-        return self._sample(model, _MOST * self.particles, rng)
+        belief = self._sample(model, _MOST * self.particles, rng)
+        if self._merges(model):
+            are_few(belief.states[:1], 1)  # compiled now, not at the first observation that makes weights uneven
+        return belief
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
         clock = _Clock(self.update_seconds)
@@ -128,7 +132,8 @@ class AdaptiveFilter(AnnealedFilter):
             plain = self._with_more(model, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
         hardly = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
-        if plain is None or hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before, _FEW_VALUES * self.particles)):
+        poor = hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before, _FEW_VALUES * self.particles))
+        if plain is None or (poor and not self._covers(model, before, plain.belief)):
             few = before.particles(clock.moved(self.particles), rng)
             updated = replace(self, update_seconds=clock.left())._annealed(model, few, action, observation, rng)
             if plain is None or updated.log_evidence > plain.log_evidence - _MISSED:  # else the few did not find what some of the many did
@@ -136,9 +141,26 @@ class AdaptiveFilter(AnnealedFilter):
         assert plain is not None
         if inefficiency <= _MOST_UNEVEN:
             return Updated(plain.belief, plain.log_evidence)
-        spread = _spread(model, plain.belief.draw(min(_SAMPLE, len(before)), rng))
-        wanted = max(_level(spread / _SURE, self.particles), len(before) // 2)
-        return Updated(plain.belief.draw(wanted, rng), plain.log_evidence)
+        return Updated(self._resampled(model, plain.belief, len(before), rng), plain.log_evidence)
+
+    def _merges(self, model: KernelModel) -> bool:
+        return self.device == "cpu" and is_whole(model)
+
+    def _covers(self, model: KernelModel, before: Particles, after: Particles) -> bool:
+        """Whether the particles are copies of few states, before the observation and after it, unlikely ones too: then others are not
+        missed because there were too few draws, and to move few of them would lose what is rare."""
+        return self._merges(model) and all(are_few(belief.states, len(before) // 2) for belief in (before, after))
+
+    def _resampled(self, model: KernelModel, belief: Particles, n: int, rng: Rng) -> Particles:
+        """A belief of uneven weights, of n particles before."""
+        most = _MOST * self.particles
+        if self._merges(model):  # the spread of packed flags means nothing
+            distinct = merged(belief, most // 2)
+            if distinct is None:
+                return belief.draw(max(most, n // 2), rng)
+            return split(distinct, _level(max(diversity(distinct), 2.0 * len(distinct) / self.particles), self.particles))
+        spread = _spread(model, belief.draw(min(_SAMPLE, n), rng))
+        return belief.draw(max(_level(spread / _SURE, self.particles), n // 2), rng)
 
     def _with_more(
         self, model: KernelModel, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock
@@ -228,7 +250,9 @@ class _Clock:
         with contextlib.suppress(ParticleDeprivationError):
             anneal(model, few, action, observation, rng, mode="none")
         self._each = (read_clock() - begun) / len(few)
-        return belief.particles(max(_PILOT, int(0.5 * left / self._each)), rng)
+        most = max(_PILOT, int(0.5 * left / self._each))
+        distinct = merged(belief, most // 2) if len(belief) > most and is_whole(model) else None
+        return split(distinct, most) if distinct else belief.particles(most, rng)
 
     def moved(self, particles: int) -> int:
         """So many can be annealed in the time that is left, `particles` at most."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from airoas.belief.distinct import slot_of
 from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import walk
 from airoas.bounds.sides import ILLEGAL, bind
@@ -37,27 +38,6 @@ class Reached(Record):
     """[S, dim]"""
     values: Matrix
     """[S + 1, width]; the last row is for states that were not reached."""
-
-
-def is_whole(model: KernelModel) -> bool:
-    """Whether a state consists of whole numbers and flags alone."""
-    return "float" not in model.shapes.state.kinds
-
-
-def slot_of(slots: Indices, states: Rows, rows: Rows, i: int) -> int:
-    """Where the number of row i stands among the slots, or the free one where it belongs."""
-    mask, key = len(slots) - 1, 0
-    for k in range(rows.shape[1]):
-        key = hash_key(key, int(rows[i, k]), k)
-    at = key & mask
-    while slots[at] >= 0:
-        equal = True
-        for k in range(rows.shape[1]):
-            equal = equal and states[slots[at], k] == rows[i, k]
-        if equal:
-            return at
-        at = (at + 1) & mask
-    return at
 
 
 @kernel
