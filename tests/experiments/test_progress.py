@@ -29,13 +29,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def left(spec: Spec, clock: list[float], rows: list[Any], earlier: tuple[Any, ...] = ()) -> str:
     """What is said after some rows, which came one after another."""
-    watch, there = _Watch(spec, None), {row["id"]: row for row in earlier}
-    watch(None, there)
+    watch, known = _Watch(spec, None), {row["id"]: row for row in earlier}
+    watch(None, known)
     for row in rows:
         clock[0] += row["times"]["seconds"]
-        there[row["id"]] = row
-        watch(row, there)
-    return watch._left(there)
+        known[row["id"]] = row
+        watch(row, known)
+    return watch._left(known)
 
 
 def test_what_is_learned_once_is_not_left(make_spec: Callable[..., Spec], clock: list[float]) -> None:
