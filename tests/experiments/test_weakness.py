@@ -98,11 +98,11 @@ def test_no_better_than_random_actions() -> None:
 
 
 def ended(*returns: float) -> list[Any]:
-    return [{"terminated": True, "discounted_return": value} for value in returns]
+    return [{"planner": "airoas", "terminated": True, "discounted_return": value} for value in returns]
 
 
 def late(*returns: float) -> list[Any]:
-    return [{"terminated": False, "discounted_return": value} for value in returns]
+    return [{"planner": "airoas", "terminated": False, "discounted_return": value} for value in returns]
 
 
 def test_episodes_without_an_end() -> None:
@@ -133,7 +133,8 @@ def test_nothing_is_said_of_episodes_without_an_end(own: list[Any], others: list
 
 
 def test_random_actions_need_no_end() -> None:
-    assert unended("random", "maze", late(*EARNED), ended(5.0), may_end=True) == []
+    rows: list[Any] = [row | {"planner": "random"} for row in late(*EARNED)]
+    assert unended("baseline", "maze", rows, rows + ended(5.0), may_end=True) == []
 
 
 def test_run_and_table_say_what_did_not_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
