@@ -18,6 +18,7 @@ from airoas.belief.prediction import likely_observations
 from airoas.belief.ranking import rank
 from airoas.belief.relocation import REMEMBERED, Relocation, injected
 from airoas.belief.surprise import LostWarning, Surprise
+from airoas.compiler.clock import read_clock
 from airoas.errors import BeliefError, OptionError, ParticleDeprivationError
 from airoas.logbook import Logbook
 from airoas.modelling.decorator import random_observation
@@ -140,7 +141,13 @@ class Agent:
         return belief.particles(_LOOKED_AT, rng) if hasattr(belief, "on_device") else as_particles(belief, self._count, rng)
 
     def _plan(self, particles: Particles, steps: int) -> Decision:
-        return self.planner.plan(self.model, particles, stream(self.seed, "planner", steps))
+        begun = read_clock()
+        decision = self.planner.plan(self.model, particles, stream(self.seed, "planner", steps))
+        stats = decision.stats
+        if stats.seconds:
+            return decision
+        seconds = max(0.0, read_clock() - begun - stats.preparation)
+        return replace(decision, stats=replace(stats, seconds=seconds))  # a planner need not measure itself
 
     def prepare(self) -> None:
         """Compile, and have the planner find what it needs, so that neither `act` nor `observe` has to. Idempotent."""

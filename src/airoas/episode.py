@@ -60,7 +60,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Episode:
-    """A finished episode. `print(episode)` is a table of its steps."""
+    """A finished episode. `print(episode)` is a table of its steps; `trace` has them one by one, each a `Step`, and `steps` is how many
+    they are."""
 
     model: Any
     seed: int
@@ -69,6 +70,7 @@ class Episode:
     """Of the belief, or drawn from it to plan with; the exact filter has none."""
     start: tuple[Any, ...]
     trace: tuple[Step, ...] = field(repr=False)
+    """The moves: `trace[0].action`, `.observation`, `.reward`, `.decision` and so on."""
     discounted_return: float
     return_: float
     terminated: bool
@@ -96,6 +98,7 @@ class Episode:
 
     @property
     def steps(self) -> int:
+        """How many moves it has; `trace` is the list of them."""
         return len(self.trace)
 
     def action_name(self, action: Any) -> str:
@@ -174,6 +177,7 @@ def simulate(
 ) -> Episode:
     """Run one episode: plan, act, observe, update, until a terminal state or `max_steps` (default: the model's own).
 
+    The moves are in `trace` of the `Episode` that is returned: `[(move.action, move.observation, move.reward) for move in episode.trace]`.
     World, planner and filter draw from streams of their own, so that the world is the same for every planner.
     filter, particles: see `Agent`.
     keep_trees: leave each step's search tree in its decision; they take memory.

@@ -238,6 +238,26 @@ imports_inside | Broken.step | `import` inside a method
 +
 +        return State(s.y + floor(s.y), s.n + 1), -1.0
 
+indexed_state | Broken.step | Index a NamedTuple of unlike parts by name, or keep them in a Vector.
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + a - 0.5, s.n + 1), -s[a]  # <- here
+
+indexed_tuple | Broken.step | indexes a tuple of unlike parts by a variable
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + a - 0.5, s.n + 1), -(0.5, s.n)[a]  # <- here
+
+indexed_vector | Broken.step | indexes Parts, a NamedTuple of unlike parts, by a variable
+-class Reading(NamedTuple):
++class Parts(NamedTuple):
++    v: airoas.Vector[3]
++    n: bool
++
++
++class Reading(NamedTuple):
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        parts = Parts(airoas.Vector[3](0.0), True)
++        return State(s.y + a - 0.5, s.n + 1), -1.0 if parts[a] else 0.0  # <- here
+
 int_field_gets_float | Broken.step | gives 0.5 for `n`, which is declared int
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
 +        return State(s.y, s.n + 0.5), -1.0  # <- here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -284,6 +285,35 @@ def test_what_compiled_before_is_not_compiled_again(goal: str, again: bool, tmp_
     with event.install_listener("numba:compile", compiled):
         assert check_text(CONTINUOUS.replace("GOAL = 1.0", f"GOAL = {goal}"), tmp_path, capsys)[0] == 0
     assert (compiled.functions > 0) == again
+
+
+def test_many_actions_are_a_note() -> None:
+    """One that says what they cost; 40 actions are told nothing."""
+
+    @airoas.model
+    class Many(NamedTuple):
+        count: int = 41
+        discount: float = 0.9
+
+        def actions(self):
+            return tuple(f"a{k}" for k in range(self.count))
+
+        def initial(self, rng):
+            return (rng.integer(2),)
+
+        def step(self, s, a, rng):
+            return s, 0.0
+
+        def observe(self, s, a, rng):
+            return s
+
+        def obs_logpdf(self, o, s, a):
+            return 0.0 if o[0] == s[0] else -math.inf
+
+    few, many = airoas.check(Many(40)), airoas.check(Many())
+    assert (few.ok, few.diagnostics, many.ok) == (True, (), True)
+    (hint,) = many.diagnostics
+    assert hint.level == "note" and "names 41 actions, and policies are learned up to 40" in hint.problem
 
 
 def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,10 +22,12 @@ import airoas
 from airoas.cli import main
 from airoas.errors import OptionError
 from airoas.experiments.analysis.table import tables
-from airoas.experiments.rows.store import EPISODES, latest, pack_folder, read_rows
+from airoas.experiments.rows.store import EPISODES, SPEC, latest, pack_folder, read_rows
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline, Pool
 from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.reading import of_folder, parse
+from airoas.report.folder import report
 
 FILE = """
 episodes = 15
@@ -111,9 +113,60 @@ def test_more_episodes_are_added_and_other_experiments_refused(make_spec: Callab
     assert len(read_rows(tmp_path)) == 5
 
 
-def test_a_model_that_has_changed_is_refused(tiny: Path, tmp_path: Path) -> None:
-    from airoas.experiments.spec.reading import parse
+PARTS = """
+[[parts]]
+name = "a"
+[parts.planners.a]
+planner = "tiny.py:Searching"
+iterations = 5
+[[parts]]
+name = "b"
+[parts.planners.b]
+planner = "tiny.py:Searching"
+iterations = 7
+[[parts]]
+name = "c"
+[parts.planners.random]
+"""
 
+
+def test_parts_are_run_one_after_another(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+    """Into one folder, which then holds the parts that were asked for; what is there is kept, and the whole file runs the rest."""
+    alone = bench(make_spec(PARTS, episodes=2), tmp_path / "alone", Inline)
+    out = tmp_path / "out"
+    for only, parts, many in (("a", "a", 2), ("c", "ac", 4), ("a", "ac", 4), ("", "abc", 6), ("b", "abc", 6)):
+        rows = bench(make_spec(PARTS, episodes=2, only=only), out, Inline)
+        assert len(rows) == len(read_rows(out)) == many
+        assert [part.name for part in of_folder(out).parts] == list(parts)
+        assert "Not finished" not in "".join(tables(of_folder(out), latest(out))[0].notes)
+        report(out)
+    assert {key: row["actions"] for key, row in rows.items()} == {key: row["actions"] for key, row in alone.items()}
+    assert (out / SPEC).read_text() == make_spec(PARTS, episodes=2).text
+    with pytest.raises(OptionError, match="begun for more episodes of a"):
+        bench(make_spec(PARTS, episodes=1, only="c"), out, Inline)
+
+
+def test_parts_that_were_not_run_may_change(make_spec: Callable[..., Spec], tmp_path: Path) -> None:
+    bench(make_spec(PARTS, episodes=2, only="a"), tmp_path, Inline)
+    other = PARTS.replace("iterations = 7", "iterations = 8") + '[[parts]]\nname = "d"\n[parts.planners.random]\nplanner = "random"\n'
+    bench(make_spec(other, episodes=3, only="b"), tmp_path, Inline)
+    assert [(cell.planner, cell.options["iterations"], len(cell.seeds)) for cell in of_folder(tmp_path).cells] == [("a", 5, 3), ("b", 8, 3)]
+    with pytest.raises(OptionError, match="holds another experiment: iterations of b is 8, not 7"):
+        bench(make_spec(PARTS, episodes=3, only="c"), tmp_path, Inline)
+
+
+def test_parts_of_two_models_do_not_meet(tiny: Path, tmp_path: Path) -> None:
+    source = (tiny / "tiny.py").read_text()
+    (tmp_path / "own.py").write_text(source)
+    text = "domains = ['own.py:Walk']\nepisodes = 2\nparticles = 200\nfilter = 'bootstrap'\n" + PARTS.replace("tiny.py", "own.py")
+    bench(parse(text, folder=tmp_path, only="a"), tmp_path / "out", Inline)
+    (tmp_path / "own.py").write_text(source.replace("10.0 if s[0] == 0", "20.0 if s[0] == 0"))
+    with pytest.raises(OptionError, match="has changed since"):
+        bench(parse(text, folder=tmp_path, only="c"), tmp_path / "out", Inline)
+    assert len(read_rows(tmp_path / "out")) == 2 and [part.name for part in of_folder(tmp_path / "out").parts] == ["a"]
+
+
+def test_a_model_that_has_changed_is_refused(tiny: Path, tmp_path: Path) -> None:
     source = (tiny / "tiny.py").read_text()
     (tmp_path / "own.py").write_text(source)
     text = "domains = ['own.py:Walk']\nepisodes = {}\nparticles = 200\nfilter = 'bootstrap'\n[planners.random]\n"

@@ -13,7 +13,7 @@ from airoas import catalog
 from airoas.errors import OptionError
 from airoas.experiments.spec.cells import Spec
 from airoas.experiments.spec.fit import check_fit
-from airoas.experiments.spec.reading import SHIPPED, parse, read, shipped
+from airoas.experiments.spec.reading import SHIPPED, parse, read, shipped, with_parts
 
 BASE = """
 episodes = 4
@@ -216,6 +216,15 @@ def test_only_some_parts_and_that_is_kept() -> None:
         parse(text, only="three")
     with pytest.raises(OptionError, match="Leave --only out"):
         parse(two.text, only="one")
+    assert [part.name for part in with_parts(two).parts] == ["one", "two"] and with_parts(two).text == text
+    own = parse("title = 'both'\nonly = 'one'\n" + text)
+    assert [part.name for part in with_parts(own, ["two", "one"]).parts] == ["one", "two"]
+    named = with_parts(two, ["one"])
+    assert named.text == 'only = ["one"]\n' + text and parse(named.text).parts == named.parts
+    with pytest.raises(OptionError, match="no part is named 'three'"):
+        with_parts(two, ["three"])
+    with pytest.raises(OptionError, match="only is 1"):
+        parse("only = 1\n" + text)
 
 
 def test_fewer_episodes_of_a_family_keep_the_maps() -> None:

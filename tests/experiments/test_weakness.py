@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from airoas.cli import main
 from airoas.experiments.analysis.summary import Summary, summarise
-from airoas.experiments.analysis.weakness import no_better, weaknesses
+from airoas.experiments.analysis.weakness import no_better, unended, weaknesses
 from airoas.experiments.rows.slim import slim
 
 
@@ -44,6 +46,10 @@ EARNED = [float(k % 5) for k in range(20)]  # 2 in the mean
             "no policy is learned where actions are so many, and QMDP leads. Offer fewer",
         ),
         ({"promised": 9.0}, "it promised 9 at the start and earned 2, "),
+        (
+            {"promised": 9.0},
+            f"it promised 9 at the start and earned 2, {7.0 / (np.std(EARNED, ddof=1) / 20**0.5):.0f} standard errors less.",
+        ),
     ],
 )
 def test_it_is_said(more: dict[str, Any], said: str) -> None:
@@ -89,6 +95,58 @@ def test_no_better_than_random_actions() -> None:
     (sentence,) = no_better(ours, random)
     assert sentence.startswith("airoas on maze: it earned 2, and random actions 1.9 (error ")
     assert no_better(ours, summary([value - 5.0 for value in EARNED])) == []
+
+
+def ended(*returns: float) -> list[Any]:
+    return [{"planner": "airoas", "terminated": True, "discounted_return": value} for value in returns]
+
+
+def late(*returns: float) -> list[Any]:
+    return [{"planner": "airoas", "terminated": False, "discounted_return": value} for value in returns]
+
+
+def test_episodes_without_an_end() -> None:
+    own = ended(8.0, 6.0) + late(-3.0, -5.0)
+    (sentence,) = unended("airoas", "maze", own, own)
+    assert sentence.startswith(
+        "airoas on maze: 2 of 4 episodes ran into the step limit without an end, and earned -4; those that ended earned 7. Allow more steps"
+    )
+    own = late(*EARNED)
+    (sentence,) = unended("airoas", "maze", own, own + ended(5.0))
+    assert sentence.startswith("airoas on maze: 20 of 20 episodes ran into the step limit without an end, and earned 2; those that ended")
+    (sentence,) = unended("airoas", "maze", own, own, may_end=True)
+    assert sentence.startswith("airoas on maze: none of 20 episodes reached a terminal state before the step limit. Where an end is wanted")
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        (late(1.0, 2.0, 3.0), ended(5.0)),  # few
+        (late(1.0) * 3 + ended(2.0) * 7, []),  # as it may be
+        (late(*EARNED), []),  # no end is known
+        (late(*EARNED), ended(-50.0)),  # the end is an accident
+        (late(*EARNED), [{"error": "no such step"}]),
+    ],
+)
+def test_nothing_is_said_of_episodes_without_an_end(own: list[Any], others: list[Any]) -> None:
+    assert unended("airoas", "maze", own, own + others) == []
+
+
+def test_random_actions_need_no_end() -> None:
+    rows: list[Any] = [row | {"planner": "random"} for row in late(*EARNED)]
+    assert unended("baseline", "maze", rows, rows + ended(5.0), may_end=True) == []
+
+
+def test_run_and_table_say_what_did_not_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    more = ["--episodes", "4", "--max-steps", "1", "--iterations", "5", "--filter", "bootstrap", "--particles", "100"]
+    assert main(["run", "tag", "pomcpow", *more, "--out", folders[0]]) == 0
+    told = "pomcpow on tag: none of 4 episodes reached a terminal state before the step limit"
+    assert told in capsys.readouterr().err
+    assert main(["table", folders[0]]) == 0
+    assert told not in capsys.readouterr().out  # which has no model to ask
+    assert main(["run", "tiger", "pomcpow", *more]) == 0
+    assert "terminal state before" not in capsys.readouterr().err
 
 
 def test_check_plays(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

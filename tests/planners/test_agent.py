@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import airoas
 from airoas import Agent, Particles, stream
 from airoas.domains import Tiger
 from airoas.errors import OptionError
-from airoas.planners import POMCP, QMDP, Random
+from airoas.planners import POMCP, QMDP, Decision, Random, Stats
 
 
 class Told:
@@ -41,6 +42,30 @@ def test_acts_and_observes() -> None:
     agent.observe((0,))
     odds = (0.85 / 0.15) ** 2
     assert agent.belief.weights == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+
+
+class Slow:
+    """Says nothing of its time, or what it is told to say."""
+
+    def __init__(self, stats: Stats) -> None:
+        self.stats = stats
+
+    def plan(self, model, belief, rng):
+        time.sleep(0.02)
+        return Decision(1, 0.5, stats=self.stats)
+
+
+def test_a_planner_need_not_measure_itself() -> None:
+    def seconds(stats: Stats) -> list[float]:
+        agent = Agent(Tiger(), Slow(stats), seed=3, filter="exact")
+        episode = airoas.simulate(Tiger(), Slow(stats), 3, "exact", max_steps=2)
+        return [agent.act().stats.seconds, *(step.decision.stats.seconds for step in episode.trace)]
+
+    assert all(0.02 <= value < 20.0 for value in seconds(Stats("done")))
+    assert all(0.01 <= value < 20.0 for value in seconds(Stats("done", preparation=0.01)))
+    assert set(seconds(Stats("done", 7.0))) == {7.0}
+    decision = Agent(Tiger(), Slow(Stats("mine", notes={"a": 1})), seed=3, filter="exact").act()
+    assert (decision.action, decision.value, decision.stats.stop, decision.stats.notes) == (1, 0.5, "mine", {"a": 1})
 
 
 def test_what_was_done_may_differ_from_what_was_said() -> None:

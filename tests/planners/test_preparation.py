@@ -139,6 +139,18 @@ def test_one_line_for_one_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert len(lines) == 1 and lines[0] in (f"compiling MyModel: {notice.KEPT}", f"compiling what all models share: {notice.KEPT}")
 
 
+def test_the_same_is_said_once_in_minutes(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    monkeypatch.setattr(notice.time, "monotonic", lambda: now[0])
+    one = notice.Notice()
+    with caplog.at_level(logging.WARNING, "airoas"):
+        for seconds, what in ((0.0, ""), (10.0, ""), (10.0, "Mine"), (10.0, "Mine"), (10.0, ""), (notice.AGAIN, ""), (10.0, "Mine")):
+            now[0] += seconds
+            one._say(what, True)
+    shared, own = f"compiling what all models share: {notice.KEPT}", f"compiling Mine: {notice.KEPT}"
+    assert [record.getMessage() for record in caplog.records] == [shared, own, shared, own]
+
+
 def test_nothing_is_said_of_short_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(notice, "QUIET", 600.0)
     monkeypatch.setattr(kernels, "notice", notice.Notice())

@@ -13,7 +13,7 @@ from PIL import Image
 import airoas
 from airoas.cli import main
 from airoas.domains import Tiger
-from airoas.planners import AIROAS, POMCP, POMCPOW, Decision, Random
+from airoas.planners import AIROAS, POMCP, POMCPOW, Decision, Random, Stats
 from airoas.planners.bounded.cells import half_widths
 from airoas.report import charts
 from airoas.report.episode import report
@@ -57,6 +57,21 @@ def test_a_decision_prints_its_action_and_every_value(decision):
         assert f"{decision.value:.4g}" in shown
     assert str(Decision(2, 1.0)).count("2") >= 1  # no tree: the number of the action
     assert "0.5 1" in str(Decision((0.5, 1.0), 1.0))
+
+
+def test_a_decision_says_where_its_value_is_from():
+    def row(name, lower=-9.949, upper=-9.847, **notes):
+        rows = dict(Decision(2, -6.415, lower, upper, Stats("deadline", notes=notes))._tables()[0].rows)
+        return rows[name]
+
+    nan = float("nan")
+    assert row("value") == "-6.415, between -9.949 and -9.847"
+    assert row("value", nan, nan) == "-6.415"
+    assert row("value", policy="learned", rollouts=40) == "-6.415 by rollouts; the tree's bounds are -9.949 and -9.847"
+    assert row("value", policy="learned", rollouts=0) == "-6.415 by the policy; the tree's bounds are -9.949 and -9.847"
+    assert row("value", nan, nan, policy="learned") == "-6.415 by the policy"
+    assert row("policy", policy="qmdp, 0 rounds, ") == "qmdp, 0 rounds"
+    assert row("policy", policy="learned, 3 rounds, ab") == "learned, 3 rounds, ab"
 
 
 def test_trees_print_and_have_html(decision, belief):

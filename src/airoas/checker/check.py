@@ -21,6 +21,7 @@ from airoas.modelling.introspection import class_location, constructs, functions
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape, is_number
 from airoas.modelling.macros import own_macros
+from airoas.policies.learned import MOST_ACTIONS
 from airoas.rng import stream
 from airoas.viz.pictures import SIZE, new_figure
 
@@ -40,7 +41,7 @@ def check(model: Any, progress: Progress | None = None) -> Report:
     progress = progress or (lambda doing: None)
     kind = model if isinstance(model, type) else type(model)
     diagnostics: list[Diagnostic] = []
-    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _compilation, _pictures):
+    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _learning, _compilation, _pictures):
         try:
             for item in stage(model, progress):  # one by one: what came before an exception counts
                 diagnostics += [item if isinstance(item, Diagnostic) else diagnostic(item, kind)]
@@ -112,6 +113,14 @@ def _constructs(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
         type(model), [written[name] for name in (*native_class.functions, *native_class.properties) if name in written]
     ):
         yield Diagnostic(construct.level, construct.where, construct.problem, construct.remedy)
+
+
+def _learning(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
+    """What many actions cost."""
+    if model.n_actions > MOST_ACTIONS:
+        problem = f"names {model.n_actions} actions, and policies are learned up to {MOST_ACTIONS}: without bounds of the model QMDP leads"
+        remedy = "offer fewer, say what numbers they are in an `action_space`, or give the model `value_bounds` (docs/actions.md)."
+        yield Diagnostic("note", location(model, "actions"), problem, remedy)
 
 
 def _compilation(model: KernelModel, progress: Progress) -> Diagnoses:

@@ -49,8 +49,8 @@ class _Watch:
                 self.of.setdefault(key, []).append(number)
         self.begun = self.logged = time.monotonic()
         self.spent = 0.0
-        self.cost = [0.0] * len(self.cells)
-        self.ran = [0] * len(self.cells)
+        self.costs: list[list[float]] = [[] for _ in self.cells]
+        self.earlier: list[list[float]] = [[] for _ in self.cells]
         self.reported: set[str] = set()
         self.bars: list[Any] = []
 
@@ -62,8 +62,7 @@ class _Watch:
         seconds = row["times"].get("seconds", 0.0)
         self.spent += seconds
         for number in self.of[row["id"]]:
-            self.ran[number] += 1
-            self.cost[number] += seconds - row["times"].get("preparation", 0.0)  # which comes once
+            self.costs[number].append(_cost(row, not self.costs[number]))
         done = sum(key in rows for key in self.of)
         if self.progress:
             for number in self.of[row["id"]]:
@@ -71,7 +70,7 @@ class _Watch:
             self.progress.update(self.bars[-1], completed=done, status=self._left(rows))
         elif time.monotonic() - self.logged > EVERY:
             self.logged = time.monotonic()
-            log.info("%d of %d episodes, %s", done, len(self.of), self._left(rows))
+            log.info("%s", ", ".join(filter(None, (f"{done} of {len(self.of)} episodes", self._left(rows)))))
 
     def _begin(self, rows: dict[str, Row]) -> None:
         earlier = sum(key in rows for key in self.of)
@@ -79,6 +78,7 @@ class _Watch:
             failed = sum(key in rows and "error" in rows[key] for key in self.of)
             failures = f", {failed} of them failed" if failed else ""
             log.info("%d of %d episodes are there already%s", earlier, len(self.of), failures)
+            self.earlier = [[_cost(rows[key], not i) for i, key in enumerate(ids) if key in rows] for ids in self.cells]
         if not self.progress:
             return
         whole = self.progress.add_task("all", total=len(self.of), completed=earlier, status="compiling or loading")
@@ -102,16 +102,18 @@ class _Watch:
         self.progress.update(self.bars[number], completed=len(done), status=mean + failed)
 
     def _left(self, rows: dict[str, Row]) -> str:
-        """The time left, from the cost of an episode in each cell and how many ran side by side so far."""
-        typical = sum(self.cost) / sum(self.ran)
-        work = 0.0
-        for cost, ran, ids in zip(self.cost, self.ran, self.cells, strict=True):
-            work += (cost / ran if ran else typical) * sum(key not in rows for key in ids)
-        side_by_side = max(1.0, self.spent / (time.monotonic() - self.begun))
-        seconds = work / side_by_side
+        """The time left, from what an episode costs in each cell and how many ran side by side so far; nothing of it while there is
+        a cell to run of which no episode is over."""
         known = [row["discounted_return"] for row in rows.values() if "error" not in row] if len(self.cells) == 1 else []
-        mean = f", mean {sum(known) / len(known):.3f}" if known else ""
-        return f"about {duration(seconds)} left{mean}"
+        mean = [f"mean {sum(known) / len(known):.3f}"] if known else []
+        work = 0.0
+        for ids, now, earlier in zip(self.cells, self.costs, self.earlier, strict=True):
+            missing, costs = sum(key not in rows for key in ids), now or earlier
+            if missing and not costs:
+                return ", ".join(mean)
+            work += missing * sum(costs) / len(costs) if missing else 0.0
+        side_by_side = max(1.0, self.spent / max(1e-9, time.monotonic() - self.begun))
+        return ", ".join([f"about {duration(work / side_by_side)} left", *mean])
 
     def _report(self, row: Row) -> None:
         """What an episode is to show, the first error, and each warning once."""
@@ -124,6 +126,18 @@ class _Watch:
             if warning not in self.reported:
                 self.reported.add(warning)
                 log.warning("%s", warning)
+
+
+def _cost(row: Row, is_first: bool) -> float:
+    """Seconds that another episode of the cell will take: those of decisions and updates, without what is compiled and learned, which
+    comes once. Maps are prepared one by one, so that all counts there but in the first episode."""
+    from airoas.experiments.rows.slim import timing
+
+    seconds = row["times"].get("seconds", 0.0)
+    if "error" in row or (row["map"] is not None and not is_first):
+        return seconds
+    times = timing(row)
+    return min(seconds, row["steps"] * (times["plan_mean"] + times["update_mean"]))
 
 
 def duration(seconds: float) -> str:

@@ -58,8 +58,10 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from airoas.experiments.analysis.summary import summarise
+    from airoas.experiments.analysis.weakness import unended, weaknesses
     from airoas.experiments.run.bench import bench, in_memory
     from airoas.experiments.run.pool import Inline, Pool, Runner
+    from airoas.experiments.run.preview import may_end
 
     if options.full and not options.out:
         raise OptionError("--full says what to keep, and nothing is kept", "give a folder with --out.")
@@ -76,8 +78,12 @@ def _run(options: argparse.Namespace) -> int:
             rows = bench(spec, Path(options.out), runner, watch, extra=extra, full=options.full)
         else:
             rows = in_memory(spec, runner, watch, extra)
-    summary = summarise(spec.cells[0].domain, options.planner, (rows[task["id"]] for task in tasks))
+    played = [rows[task["id"]] for task in tasks]
+    summary = summarise(spec.cells[0].domain, options.planner, played)
     _print_summary(summary)
+    without_end = unended(summary.planner, summary.domain, played, played, not summary.terminated and may_end(spec))
+    for remark in [*weaknesses(summary), *without_end]:
+        log.warning("%s", remark)
     if options.json:
         print(json.dumps(summary.to_dict()))
     return 1 if summary.failures else 0
@@ -103,8 +109,6 @@ def _print_summary(summary: Summary) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from airoas.experiments.analysis.weakness import weaknesses
-
     print(f"{summary.planner} on {summary.domain}")
     table = Table(show_header=False)
     table.add_column(justify="left")
@@ -125,5 +129,3 @@ def _print_summary(summary: Summary) -> None:
     if math.isfinite(summary.trials_mean):
         table.add_row("trials per decision, mean", f"{summary.trials_mean:.0f}")
     Console().print(table)
-    for remark in weaknesses(summary):
-        log.warning("%s", remark)

@@ -172,6 +172,16 @@ _SENTENCES = (
         "compiled code cannot catch {0} alone",
         "test for the cause beforehand, or write `except Exception:`.",
     ),
+    (
+        r">>> getitem\((\w+)\(.*\), int\)",
+        "indexes {0}, a NamedTuple of unlike parts, by a variable",
+        "index a NamedTuple of unlike parts by name, or keep them in a Vector.",
+    ),
+    (
+        r">>> getitem\(\(.*\), int\)",
+        "indexes a tuple of unlike parts by a variable",
+        "index a tuple of unlike parts by a number that stands there, or make them alike: 0.0, not 0, where the others are floats.",
+    ),
     (r"yield in a closure", "a generator expression cannot be compiled", "write a loop, or a list: `any([x > 0.0 for x in row])`."),
     (
         r"Invalid use of BoundFunction\((\w+\.\w+) for .*\) with parameters \((.*)\)",

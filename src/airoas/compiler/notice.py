@@ -13,12 +13,14 @@ QUIET = 2.0
 """Seconds of compilation without a word."""
 PAUSE = 2.0
 """Seconds without compilation after which the next wait is one of its own."""
+AGAIN = 300.0
+"""Seconds after which the same is said once more."""
 KEPT, NOT_KEPT = "kept on disk for later runs of the same code", "it cannot be kept on disk, and a later run compiles it again"
 _log = logging.getLogger(__name__)
 
 
 class Notice:
-    """Counts the time of compilation, and says so once in every wait."""
+    """Counts the time of compilation, and says so once in a wait; of the same model not in every wait."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -26,6 +28,7 @@ class Notice:
         self._timer: threading.Timer | None = None
         self._spent = self._begun = self._ended = 0.0
         self._told = False
+        self._said: dict[str, float] = {}  # when what was said last
 
     def begin(self, what: str, is_kept: bool) -> None:
         """A kernel that is in no cache will be compiled. what: the model that it is compiled for; empty where all models share it.
@@ -48,8 +51,12 @@ class Notice:
         self.is_open = False
 
     def _say(self, what: str, is_kept: bool) -> None:
-        self._told = True
-        _log.warning("compiling %s: %s", what or "what all models share", KEPT if is_kept else NOT_KEPT)
+        said = f"compiling {what or 'what all models share'}: {KEPT if is_kept else NOT_KEPT}"
+        now = time.monotonic()
+        if now - self._said.get(said, -AGAIN) < AGAIN:
+            return
+        self._said[said], self._told = now, True
+        _log.warning("%s", said)
 
 
 notice = Notice()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -33,7 +34,7 @@ class Stats:
     """Why the search ended: "gap" (the bounds met), "deadline", "iterations", "memory", "terminal" (nothing left to decide),
     "done" (no search)."""
     seconds: float = 0.0
-    """Wall-clock time of the decision."""
+    """Wall-clock time of the decision; where a planner says nothing of it, `Agent` and `simulate` measure it."""
     overshoot: float = 0.0
     """Seconds past the deadline; 0 where there is none."""
     trials: int = 0
@@ -71,15 +72,23 @@ class Decision:
     def _tables(self) -> list[TextTable]:
         """What was decided and how; with a tree, every action and its value as well."""
         stats = self.stats
-        between = f", between {self.lower:.4g} and {self.upper:.4g}" if self.lower == self.lower and self.upper == self.upper else ""
-        rows: list[tuple[str, ...]] = [("action", self._action_name()), ("value", f"{self.value:.4g}{between}")]
+        rows: list[tuple[str, ...]] = [("action", self._action_name()), ("value", self._value_text())]
         rows += [("stopped by", stats.stop), ("plan time", f"{1e3 * stats.seconds:.2f} ms")]
         if stats.overshoot:
             rows.append(("past the deadline", f"{1e3 * stats.overshoot:.2f} ms"))
         if stats.nodes:
             rows.append(("search", f"{stats.trials} trials, {stats.nodes} nodes, depth {stats.depth}, {stats.bytes / 1e6:.1f} MB"))
-        rows += [(name, f"{value:.4g}" if isinstance(value, float) else str(value)) for name, value in stats.notes.items()]
+        rows += [(name, _as_text(value)) for name, value in stats.notes.items()]
         return [TextTable("", ("decision", ""), rows), *([self.tree.choices(self)] if hasattr(self.tree, "choices") else [])]
+
+    def _value_text(self) -> str:
+        """The value, and where it is from where that is not the tree whose bounds stand beside it."""
+        notes, value, bounds = self.stats.notes, f"{self.value:.4g}", f"{self.lower:.4g} and {self.upper:.4g}"
+        bounded = self.lower == self.lower and self.upper == self.upper
+        if "policy" not in notes or not math.isfinite(self.value):
+            return f"{value}, between {bounds}" if bounded else value
+        told = f"{value} by {'rollouts' if notes.get('rollouts') else 'the policy'}"
+        return f"{told}; the tree's bounds are {bounds}" if bounded else told
 
     def _action_name(self) -> str:
         """Its name where the tree knows the model."""
@@ -87,6 +96,11 @@ class Decision:
         if model is not None:
             return str(model.action_text(self.action))
         return numbers(self.action) if isinstance(self.action, tuple) else str(self.action)
+
+
+def _as_text(value: Any) -> str:
+    """A number short, text without the separator of what is not there."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value).rstrip(", ")
 
 
 class Planner(Protocol):

@@ -12,7 +12,7 @@ from airoas.errors import StoredDataError
 from airoas.experiments.analysis.control_variate import with_adjusted_returns
 from airoas.experiments.analysis.statistics import holm
 from airoas.experiments.analysis.summary import Summary, paired_difference, summarise
-from airoas.experiments.analysis.weakness import weaknesses
+from airoas.experiments.analysis.weakness import unended, weaknesses
 from airoas.experiments.rows.types import Row, models_of
 from airoas.experiments.spec.cells import Cell, Part, Spec
 from airoas.tables import TextTable
@@ -134,11 +134,11 @@ def tables(
     if spec.scale:
         for table in built:
             table.title += f" [scale {spec.scale}]"
-    built[0].notes[:0] = [*_remarks(spec, summaries), *([ADJUSTED_NOTE] if adjusted else []), *remarks]
+    built[0].notes[:0] = [*_remarks(spec, summaries, rows), *([ADJUSTED_NOTE] if adjusted else []), *remarks]
     return built
 
 
-def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
+def _remarks(spec: Spec, summaries: list[CellSummary], rows: dict[str, Row]) -> list[str]:
     """What has to be said of the whole."""
     remarks = [spec.note] if spec.note else []
     if any(cell.clock == "cpu" for cell in spec.cells):
@@ -158,6 +158,9 @@ def _remarks(spec: Spec, summaries: list[CellSummary]) -> list[str]:
     if lost:
         remarks.append(f"A belief was lost {lost} times: what was seen was not what it predicted.")
     remarks += [remark for summary in summaries for remark in weaknesses(summary)]
+    played = [(cell, [rows[key] for key in cell.ids if key in rows]) for cell in spec.cells]
+    everyone = {domain: [row for cell, own in played if cell.domain == domain for row in own] for domain in spec.domains}
+    remarks += [remark for cell, own in played for remark in unended(cell.label, cell.domain, own, everyone[cell.domain])]
     return remarks
 
 

@@ -17,7 +17,7 @@ from airoas.experiments.rows.types import EpisodeSpec, Extra, Row, Task, models_
 from airoas.experiments.run.play import find_domain
 from airoas.experiments.run.pool import Runner, run
 from airoas.experiments.spec.cells import Cell, Spec
-from airoas.experiments.spec.reading import parse
+from airoas.experiments.spec.reading import parse, with_parts
 
 log = logging.getLogger(__name__)
 
@@ -31,15 +31,14 @@ def bench(
     extra: Extra | None = None,
     full: bool = False,
 ) -> dict[str, Row]:
-    """Run what is missing of an experiment and return all its rows by id.
+    """Run what is missing of an experiment and return all rows of the folder by id. It may hold other parts of the same file.
 
     `watch` is called with every new row and all rows so far, and once with None before the first. Failed episodes of a model
     that has changed since are run again, and with `retry` all that failed; the last row of an episode is the one that counts.
     `extra` goes into every task (`mode`, say). With `full`, rows keep all that is known of every move.
     """
     with Store(folder) as store:
-        _agree(spec, store)
-        store.describe(spec.text)
+        store.describe(_agree(spec, store).text)
         tasks = missing(spec, store.rows, retry)
         watch(None, store.rows)
         if again := sum(task["id"] in store.rows for task in tasks):
@@ -100,25 +99,36 @@ def model_digest(episode: EpisodeSpec) -> str | None:
         return None
 
 
-def _agree(spec: Spec, store: Store) -> None:
-    """Refuse a folder that holds another experiment, or episodes of a model that has changed since."""
+def _agree(spec: Spec, store: Store) -> Spec:
+    """The experiment of a folder with what is asked for now: its parts and those. Refused are another experiment, and episodes of a
+    model that has changed since."""
     other = "give --out another folder, or delete this one."
+    whole = spec
     if store.text is not None and store.text != spec.text:
         earlier = parse(store.text, str(store.folder / "spec.toml"), check=False)
-        if _nature(earlier) != _nature(spec):
-            what = f"{store.folder} holds another experiment: {_departure(earlier, spec)}"
-            raise OptionError(what, f"{other} Only the number of episodes may grow; `airoas table` takes several folders.")
-        fewer = [now.label for before, now in zip(earlier.cells, spec.cells, strict=True) if not set(before.seeds) <= set(now.seeds)]
+        every = with_parts(spec)
+        names, wanted = ({part.name for part in each.parts} for each in (earlier, spec))
+        same = dataclasses.replace(every, parts=tuple(part for part in every.parts if part.name in names))
+        if _nature(earlier) != _nature(same):
+            what = f"{store.folder} holds another experiment: {_departure(earlier, same if same.parts else spec)}"
+            more = "Only episodes and parts of the same file may be added; `airoas table` takes several folders."
+            raise OptionError(what, f"{other} {more}")
+        fewer = [now.label for before, now in zip(earlier.cells, same.cells, strict=True) if not set(before.seeds) <= set(now.seeds)]
         if fewer:
             raise OptionError(f"{store.folder} was begun for more episodes of {fewer[0]}", f"{other} The number of episodes may only grow.")
+        if not names <= wanted:
+            union = [part.name for part in every.parts if part.name in names | wanted]
+            whole = every if len(union) == len(every.parts) else with_parts(every, union)
     finished = {key for key, row in store.rows.items() if "model" in row and "error" not in row}
-    first = {cell.domain: (key, seed) for cell in spec.cells for key, seed in cell.ids.items() if key in finished}
+    asked = {cell.domain for cell in spec.cells}
+    first = {cell.domain: (key, seed) for cell in whole.cells for key, seed in cell.ids.items() if key in finished and cell.domain in asked}
     for domain, (key, seed) in first.items():
         if find_domain(spec.locate(domain))(seed).fingerprint != store.rows[key]["model"]:
             raise OptionError(f"{domain} has changed since {store.folder} was begun", other)
     versions = {row["version"] for row in store.rows.values()} | {__version__}
     if len(versions) > 1:
         log.warning("%s has episodes of airoas %s", store.folder, ", ".join(sorted(versions)))
+    return whole
 
 
 def _nature(spec: Spec) -> list[Any]:

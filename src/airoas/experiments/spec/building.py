@@ -50,7 +50,7 @@ def build(table: Table, source: str = "", folder: Path | None = None, check: boo
         for name, planner in part.get("planners", {}).items():
             known = {*domains, *map(without_parameters, domains)}
             reader.only(planner.get("on", {}), known, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
-    parts = _chosen(reader, parts, reader.text(table, "only", ""))
+    parts = _chosen(reader, parts, table.get("only", ""))
     cells = [cell for part in parts for cell in part.cells]
     title, reference = _reference(reader, table, domains)
     names = {cell.planner for cell in cells}
@@ -109,13 +109,20 @@ class _Reader:
         return [dict(zip(vary, values, strict=True)) for values in itertools.product(*vary.values())]
 
 
-def _chosen(reader: _Reader, parts: list[Part], only: str) -> list[Part]:
-    """The parts whose name begins so."""
-    chosen = [part for part in parts if part.name.startswith(only)]
-    if not chosen:
-        names = [part.name for part in parts if part.name]
-        raise reader.error(f"no part's name begins with {only!r}", f"{suggest(only, names)}The parts are {', '.join(names)}.", "")
-    return chosen
+def _chosen(reader: _Reader, parts: list[Part], only: Any) -> list[Part]:
+    """The parts whose name begins so, or those that a list names."""
+    names = [part.name for part in parts if part.name]
+    if isinstance(only, str):
+        chosen = [part for part in parts if part.name.startswith(only)]
+        if not chosen:
+            raise reader.error(f"no part's name begins with {only!r}", f"{suggest(only, names)}The parts are {', '.join(names)}.", "")
+        return chosen
+    if not isinstance(only, list) or not only or not all(isinstance(name, str) for name in only):
+        raise reader.error(f"only is {only!r}", "give the beginning of a part's name in quotes, or a list of names.", "")
+    for name in only:
+        if not any(part.name == name for part in parts):
+            raise reader.error(f"no part is named {name!r}", f"{suggest(name, names)}The parts are {', '.join(names)}.", "")
+    return [part for part in parts if part.name in only]
 
 
 def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:

@@ -6,6 +6,7 @@ docs/experiments.md describes the file. Whatever cannot run is refused here, bef
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from importlib import resources
@@ -15,6 +16,7 @@ from airoas.errors import OptionError, suggest
 from airoas.experiments.rows.store import SPEC, read_spec
 from airoas.experiments.spec.building import build
 from airoas.experiments.spec.cells import Spec
+from airoas.experiments.spec.toml import write_toml
 
 SHIPPED = {
     "paper": "airoas.paper",
@@ -25,6 +27,8 @@ SHIPPED = {
     "continuous": "airoas.experiments",
 }
 """Experiments by name, and the package that holds the file."""
+_ONLY = re.compile(r"\A((?:scale = .*\n)?)only = .*\n")
+"""Where `parse` puts it."""
 
 
 def read(name: str, scale: str = "", only: str = "") -> Spec:
@@ -47,7 +51,7 @@ def shipped(name: str) -> str:
     return (resources.files(SHIPPED[name]) / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def parse(text: str, source: str = "", scale: str = "", folder: Path | None = None, check: bool = True, only: str = "") -> Spec:
+def parse(text: str, source: str = "", scale: str = "", folder: Path | None = None, check: bool = True, only: str | list[str] = "") -> Spec:
     """The experiment that a text describes; `source` is its name in messages. Without `check` it need not be able to run."""
     try:
         table = tomllib.loads(text)
@@ -62,6 +66,14 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
     spec = build(table | asked, source, folder, check)
     added = {key: value for key, value in spec.table.items() if key not in table}
     return replace(spec, source_text="".join(f"{key} = {json.dumps(value)}\n" for key, value in added.items()) + text)
+
+
+def with_parts(spec: Spec, names: list[str] | None = None) -> Spec:
+    """The same experiment with the parts of these names; with all that its file has where none are given. It need not be able to run."""
+    table = {key: value for key, value in spec.table.items() if key != "only"}
+    text = _ONLY.sub(r"\1", spec.text)
+    text = text if tomllib.loads(text) == table else write_toml(table)  # where `only` stands elsewhere in a file
+    return parse(text, folder=spec.folder, check=False, only=names or "")
 
 
 def of_folder(folder: Path) -> Spec:
