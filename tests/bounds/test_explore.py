@@ -81,3 +81,45 @@ def test_states_are_learned_from_where_following_the_values_leads(car):
     met = simulated._meet(car, lookup(forest), 4000, stream(0, "test"))
     assert 1000 < len(met) <= 4000
     assert met[:, 0].max() > 0.4  # it gets there
+
+
+@airoas.model
+class Islands(NamedTuple):
+    """A boat in the open sea. Random actions hardly ever come to the island, and never beyond it."""
+
+    discount: float = 0.98
+    max_steps: int = 60
+
+    def actions(self):
+        return ("east", "north", "west", "south", "land")
+
+    def initial(self, rng):
+        return 0.3 * rng.normal(), 0.3 * rng.normal(), 0
+
+    def step(self, s, a, rng):
+        if a == 4:
+            return (s[0], s[1], 1) if self.near(s) else s, 100.0 if self.near(s) else -10.0
+        x = s[0] + (1.0 if a == 0 else -1.0 if a == 2 else 0.0) + 0.1 * rng.normal()
+        return (x, s[1] + (1.0 if a == 1 else -1.0 if a == 3 else 0.0) + 0.1 * rng.normal(), 0), -1.0
+
+    def near(self, s):
+        return (s[0] - 14.0) ** 2 + (s[1] - 4.0) ** 2 < 1.5
+
+    def observe(self, s, a, rng):
+        return (0,)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if o[0] == 0 else -math.inf
+
+    def is_terminal(self, s):
+        return s[2] == 1
+
+
+def test_a_reward_that_is_hardly_ever_met_widens_what_is_learned_from():
+    """18 steps and 100: 100 * 0.98**18 - 15 or so, 54. Learned where random actions lead alone, to stay away is best: -50."""
+    model = Islands()
+    assert np.hypot(explore(model)[:, 0] - 14.0, explore(model)[:, 1] - 4.0).min() < 1.5
+    bounds = find_bounds(model, (0.0, "auto"))
+    start, values = np.zeros((1, 3)), np.zeros((1, bounds.width))
+    bounds.evaluate(start, np.ones(1, np.bool_), values, 0)
+    assert 40.0 < values[0, 1:].max() < 65.0

@@ -1,11 +1,14 @@
 """Fully observable values against exact answers and against themselves."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from bound_models import Ladder
 
 import airoas
-from airoas.bounds import enumerate_model, mdp_q_values, mdp_values
+from airoas.bounds import enumerate_model, find_bounds, mdp_q_values, mdp_values
+from airoas.bounds.learned import reached
 from airoas.domains import LightDark, Tag, Tiger
 
 
@@ -43,3 +46,43 @@ def test_illegal_actions_and_simulated_rewards():
 def test_a_model_that_is_not_finite_is_refused():
     with pytest.raises(airoas.OptionError, match="enumerated"):
         mdp_values(LightDark())
+
+
+@airoas.model
+class Hidden(NamedTuple):
+    """Is a number that never changes even or odd? One may wait."""
+
+    most: int = 1_000_000
+    discount: float = 0.9
+    max_steps: int = 20
+
+    def actions(self):
+        return ("wait", "even", "odd")
+
+    def initial(self, rng):
+        return rng.integer(self.most), 0
+
+    def step(self, s, a, rng):
+        if a == 0:
+            return s, -1.0
+        return (s[0], 1), 10.0 if s[0] % 2 == a - 1 else -10.0
+
+    def observe(self, s, a, rng):
+        return (0,)
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if o[0] == 0 else -np.inf
+
+    def is_terminal(self, s):
+        return s[1] == 1
+
+
+@pytest.mark.parametrize(("most", "is_enumerated"), [(1000, True), (100_000_000, False)])
+def test_states_are_listed_only_where_walks_leave_out_few(most, is_enumerated):
+    """Of a hundred million numbers two walks never meet the same one: what a list says of it would be a guess."""
+    model = Hidden(most)
+    table = reached.reach(model)
+    assert (table is not None) == is_enumerated
+    assert find_bounds(model, (0.0, "auto")).upper == ("reached qmdp" if is_enumerated else "simulated mdp")
+    if table is not None:
+        assert len(table[0]) == most

@@ -203,7 +203,8 @@ def test_what_was_better_before_an_edit_stays(tmp_path: Path, monkeypatch: pytes
 def test_too_many_actions_to_learn_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, in place of a promise to learn; a plan does not ask for what cannot be; and the run says it."""
     monkeypatch.setattr(learned, "MOST_ACTIONS", 2)
-    monkeypatch.setattr(learned, "learn", lambda *_: pytest.fail("it was learned"))
+    monkeypatch.setattr(learned, "collect", lambda *_: pytest.fail("it was learned"))
+    monkeypatch.setattr(learned, "validate", lambda *_: ({"qmdp": (1.0, 0.1), "blind": (0.0, 0.1)}, 0))
     model = harbour(tmp_path, ("max_steps: int = 10", "max_steps: int = 3"))
     planner = AIROAS(iterations=2, policy="always", learn_seconds=1.0)
     for _ in range(2):
@@ -211,7 +212,7 @@ def test_too_many_actions_to_learn_are_said(tmp_path: Path, caplog: pytest.LogCa
         FittedQ().prepare(model)
     decision = planner.plan(model, Particles.sample(model, 50, stream(0)), stream(0))
     assert [record.message for record in caplog.records if "olicy" in record.message] == [
-        "No policy is learned for Harbour, QMDP leads: it has 3 actions, more than 2."
+        "No policy is learned for Harbour, qmdp leads: it has 3 actions, more than 2."
     ]
     assert decision.stats.notes["policy"] == "qmdp, 0 rounds, "
     spec = build({"title": "", "episodes": 1, "domains": [f"{tmp_path / 'harbour.py'}:Harbour"], "planners": {"fitted-q": {}}}, tmp_path)

@@ -14,7 +14,7 @@ from airoas.bounds.learned.forest import TREES, Forest, find_leaves
 from airoas.domains import Tiger
 from airoas.planners import FittedQ
 from airoas.policies import learned
-from airoas.policies.belief_mdp import SEEK, Policy, choose_one, make_runs, roll_out, tell
+from airoas.policies.belief_mdp import SEEK, Policy, choose_one, information_on, make_runs, roll_out
 from airoas.policies.experience import collect, make_experience, make_told, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.seeking import find_routes, joined
@@ -59,12 +59,12 @@ class Lagoon(NamedTuple):
         return s[3] == 1
 
 
-def near(s, place):
-    return (s[0] - place[0]) ** 2 + (s[1] - place[1]) ** 2 < 1.5
+def near(s, position):
+    return (s[0] - position[0]) ** 2 + (s[1] - position[1]) ** 2 < 1.5
 
 
 @pytest.fixture(scope="module")
-def found() -> tuple[Lagoon, Policy]:
+def routed() -> tuple[Lagoon, Policy]:
     """The model, and QMDP with the routes that 6,000 beliefs on walks tell."""
     model = Lagoon()
     policy = make_policy(model)
@@ -81,16 +81,16 @@ def steps_left(policy: Policy, route: int, states: np.ndarray) -> np.ndarray:
     return forest.values[leaves, 0][:, route * TREES : (route + 1) * TREES].sum(axis=1)
 
 
-def test_the_sign_is_where_much_is_told(found: tuple[Lagoon, Policy]) -> None:
+def test_the_sign_is_where_much_is_told(routed: tuple[Lagoon, Policy]) -> None:
     """Of which harbour is open, and nowhere else; of where the boat is, every reading tells alike."""
-    _, policy = found
-    places = np.array([[*SIGN, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [*HARBOURS[0], 0.0, 0.0]])
-    routes = [steps_left(policy, route, places) for route in range(policy.n_routes)]
+    _, policy = routed
+    positions = np.array([[*SIGN, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [*HARBOURS[0], 0.0, 0.0]])
+    routes = [steps_left(policy, route, positions) for route in range(policy.n_routes)]
     assert any(left[0] < 0.5 and left[1:].min() > 4.0 for left in routes)
 
 
-def test_a_run_that_seeks_gets_there(found: tuple[Lagoon, Policy]) -> None:
-    model, policy = found
+def test_a_run_that_seeks_gets_there(routed: tuple[Lagoon, Policy]) -> None:
+    model, policy = routed
     belief = Particles.sample(model, 500, stream(1))
     states, weights, labels = np.array(belief.states), belief.weights, np.zeros(500, np.int64)
     distances = []
@@ -103,8 +103,8 @@ def test_a_run_that_seeks_gets_there(found: tuple[Lagoon, Policy]) -> None:
     assert min(distances) < 2.0  # eight steps to the sign itself, seven to where it can be read
 
 
-def test_a_decision_that_seeks_leaves_no_trace(found: tuple[Lagoon, Policy]) -> None:
-    model, policy = found
+def test_a_decision_that_seeks_leaves_no_trace(routed: tuple[Lagoon, Policy]) -> None:
+    model, policy = routed
     belief = Particles.sample(model, 500, stream(1))
     one, labels = make_runs(model, policy, 1, 200), np.zeros(500, np.int64)
     own = choose_one(policy, one, np.array(belief.states), belief.weights, labels, 3)
@@ -114,16 +114,19 @@ def test_a_decision_that_seeks_leaves_no_trace(found: tuple[Lagoon, Policy]) -> 
     assert choose_one(policy, one, np.array(belief.states), belief.weights, labels, 3) == own
 
 
-def test_what_is_told_of_a_number_is_half_the_log_of_the_variances(found: tuple[Lagoon, Policy]) -> None:
-    model, policy = found
+def test_what_is_told_of_a_number_is_half_the_log_of_the_variances(routed: tuple[Lagoon, Policy]) -> None:
+    model, policy = routed
     runs = make_runs(model, policy, 1, 20_001)
     x = np.random.default_rng(0).normal(size=20_001)
     runs.after[:, 0], runs.arrived[:] = x, True
     runs.logs[:] = -0.5 * (x - 1.0) ** 2 / 3.0  # a reading of variance 3: the variance is left to 3/4
-    assert tell(runs, 0, 0) == (pytest.approx(0.5 * math.log(4.0 / 3.0), abs=0.02), pytest.approx(1.0, abs=0.04))  # some four errors
-    assert tell(runs, 0, 1) == (0.0, 0.0)  # it does not vary
+    assert information_on(runs, 0, 0) == (
+        pytest.approx(0.5 * math.log(4.0 / 3.0), abs=0.02),
+        pytest.approx(1.0, abs=0.04),
+    )  # some four errors
+    assert information_on(runs, 0, 1) == (0.0, 0.0)  # it does not vary
     runs.logs[1:] = -math.inf
-    assert tell(runs, 0, 0) == (0.0, 0.0)  # no particle allows it
+    assert information_on(runs, 0, 0) == (0.0, 0.0)  # no particle allows it
 
 
 def test_joined_forests_are_looked_up_as_they_were() -> None:
@@ -167,8 +170,8 @@ def test_what_is_learned_goes_by_the_sign(monkeypatch: pytest.MonkeyPatch) -> No
     assert known.routes is not None
 
 
-def test_a_policy_in_a_file_keeps_its_routes(tmp_path, found: tuple[Lagoon, Policy], monkeypatch: pytest.MonkeyPatch) -> None:
-    model, policy = found
+def test_a_policy_in_a_file_keeps_its_routes(tmp_path, routed: tuple[Lagoon, Policy], monkeypatch: pytest.MonkeyPatch) -> None:
+    model, policy = routed
     known = learned.Learned(None, 1, "", "qmdp", returns={"qmdp": (0.0, 1.0)}, routes=policy.routes, seeks=True)
     monkeypatch.setattr(learned, "_known", {(model.fingerprint, "auto"): known})
     FittedQ().save(model, tmp_path / "policy.npz")

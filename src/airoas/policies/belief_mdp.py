@@ -30,7 +30,7 @@ MOST_TOLD, NOTHING = 6.0, 1e-12
 """Log of the ratio of variances, at most; and a variance that is none."""
 FAR = 100.0
 """Steps to where much is told, at most."""
-THERE = 0.2
+ARRIVED = 0.2
 """Steps: a run that seeks has arrived where fewer are expected to be left."""
 REFUTED = 0.05
 """Of the particles, those of a cluster: where fewer are left the run no longer believes in it."""
@@ -540,7 +540,7 @@ def seek(policy: Policy, runs: Runs, seed: int) -> None:
                 if runs.legal[r, a] and runs.left[r, a] < runs.left[r, best]:
                     best = a
             runs.chosen_action[r] = best
-            if runs.left[r, best] < THERE:
+            if runs.left[r, best] < ARRIVED:
                 runs.kind[r] = FOLLOW  # from the next step on
 
 
@@ -747,7 +747,7 @@ def inform(policy: Policy, runs: Runs, states: Any, weights: Any, allowed: Any, 
             information[r % actions] += surprise(runs, r) * actions / runs.n_runs
 
 
-def tell(runs: Runs, r: int, component: int) -> tuple[float, float]:
+def information_on(runs: Runs, r: int, component: int) -> tuple[float, float]:
     """Nats that the last observation of a run told of one number of the state, as of a normal one: half the log of by how much its variance
     has shrunk. And the variance before."""
     n, peak = runs.n_particles, -math.inf

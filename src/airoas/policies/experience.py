@@ -20,12 +20,12 @@ from airoas.policies.belief_mdp import (
     Runs,
     advance,
     choose_actions,
+    information_on,
     make_runs,
     n_features,
     score,
     set_runs,
     take,
-    tell,
 )
 from airoas.policies.pairs import n_options
 from airoas.policies.qmdp import ALL
@@ -178,7 +178,7 @@ def collect(
                     for k in range(walking.states.shape[1]):
                         told.states[told.count, k] = walking.states[r * n, k]
                     for c in range(len(policy.components)):
-                        told.nats[told.count, c], told.spreads[told.count, c] = tell(walking, r, policy.components[c])
+                        told.nats[told.count, c], told.spreads[told.count, c] = information_on(walking, r, policy.components[c])
                     told.count += 1
                 if not walking.alive[r * n]:  # an early end would hide where other actions lead
                     for row in range(r * n, r * n + n):

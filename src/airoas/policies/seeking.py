@@ -34,7 +34,7 @@ def find_routes(policy: Policy, told: Told) -> Forest | None:
     n = int(told.count)
     if n < _ENOUGH:
         return None
-    states, found = np.ascontiguousarray(told.states[:n]), []
+    states, informative = np.ascontiguousarray(told.states[:n]), []
     for c in range(len(policy.components)):
         spreads = told.spreads[:n, c]
         asked = spreads > _OPEN * np.quantile(spreads, 0.9)  # of what is known already nothing is told anywhere
@@ -44,10 +44,10 @@ def find_routes(policy: Policy, told: Told) -> Forest | None:
         nats = _at(known, states)
         usual, most = float(np.median(nats)), float(np.quantile(nats, 0.999))
         if most - usual >= 0.5 * SEEN:
-            found.append((most - usual, c, known, nats, usual + _MUCH * (most - usual)))
+            informative.append((most - usual, c, known, nats, usual + _MUCH * (most - usual)))
     rng, some = np.random.default_rng(0), min(n, _STATES, _STEPS // len(policy.actions))
     forests = []
-    for _, _, known, nats, enough in sorted(found, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
+    for _, _, known, nats, enough in sorted(informative, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
         goals = np.flatnonzero(nats >= enough)
         chosen = np.union1d(rng.permutation(n)[:some], rng.permutation(goals)[: some // 4])
         forests.append(_steps(policy, known, states[chosen], enough))

@@ -15,7 +15,7 @@ NOTEWORTHY = 0.05
 OVERRATED = 4.0
 """Standard errors by which a promise must be above what was earned, to be told."""
 _USUAL = 0.5  # of the decisions: more is told of what happens now and then to any search
-_ALTERNATIVES = {"qmdp": "QMDP", "default": "the model's own `rollout_action`", "blind": "one action again and again"}
+_ALTERNATIVES = {"qmdp": "QMDP", "voting": "voting", "default": "the model's own `rollout_action`", "blind": "one action again and again"}
 UNENDED = 0.3
 """A share of episodes without an end that is told."""
 _FEWEST_UNENDED = 4  # episodes from which on that is told
