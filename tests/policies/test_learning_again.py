@@ -234,7 +234,8 @@ def test_learning_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFi
         assert {record.levelname for record in lines} == {"WARNING"}
         said.append([record.message.partition(" (")[0] for record in lines])
     first = "learning a policy for Harbour, up to 21 s; it is kept for later runs"
-    doing = ("learning, round 1 of 2", "learning, round 2 of 2", "validating the policy", "playing with the filter")
+    rounds = "learning, round 1 of 2", "learning, round 2 of 2"
+    doing = (*rounds, "looking for where much is told", "validating the policy", "playing with the filter")
     assert said == [
         [
             first,

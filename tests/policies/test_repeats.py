@@ -15,7 +15,7 @@ from airoas.planners import AIROAS
 from airoas.policies import learned
 from airoas.policies.qmdp import make_policy
 from airoas.policies.repeats import WORLDS, gain_at, repeating_gains
-from airoas.policies.rollout import Candidate
+from airoas.policies.rollout import Candidate, repeated
 
 
 class Scripted:
@@ -45,9 +45,12 @@ class Scripted:
 def test_what_is_chosen_is_compared_in_other_worlds(gain: float) -> None:
     """So the mean is right though the best of noisy candidates is taken: within four standard errors, a false alarm of 6e-5."""
     rollouts: Any = Scripted(gain)
-    gains = np.array([gain_at(rollouts, np.zeros((2, 1)), np.full(2, 0.5), 0) for _ in range(2000)])
+    states, weights = np.zeros((2, 1)), np.full(2, 0.5)
+    results = [gain_at(rollouts, states, weights, lambda tried: repeated(rollouts.policy.actions[tried]), 0) for _ in range(2000)]
+    gains, chosen = np.array([one[0] for one in results]), np.array([one[1] for one in results])
     assert abs(gains.mean() - gain) < 4.0 * gains.std() / np.sqrt(len(gains))
     assert gains.std() < 2.0 / np.sqrt(WORLDS // 2)  # of two means
+    assert chosen.mean() == (1.0 if gain > 0.0 else pytest.approx(0.5, abs=0.05))  # four errors and more
 
 
 @airoas.model

@@ -70,8 +70,8 @@ def split(belief: Particles, n: int) -> Particles:
 
 
 def diversity(belief: Particles) -> float:
-    """How many equally likely states a belief of distinct ones amounts to (Rényi entropy of order 1/2): as many times as many particles
-    give the same total variation."""
+    """How many equally likely states a belief of distinct ones amounts to (entropy of order 1/2; Rényi, 1961): with as many times as many
+    particles the total variation is the same."""
     return float(np.exp(0.5 * belief.log_weights).sum() ** 2)
 
 
