@@ -112,7 +112,8 @@ class AIROAS(BoundedPlanner):
     learn_seconds: float = 30.0
     """For learning that policy, in `prepare`; 0 for QMDP without learning."""
     macros: bool = True
-    """Its rollouts try macro-actions: the model's own (`macros()`), or repeated ones where `prepare` measured that these gain."""
+    """Its rollouts try macro-actions: the model's own (`macros()`), or repeated ones where `prepare` measured that these gain;
+    and to go to where much is told, where that gains."""
     open_root: bool = True
     """Where the bounds are estimates every action of the root is branched first, while half of the time for the search lasts."""
     literal_weights: str = "likelihood"

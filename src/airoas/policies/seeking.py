@@ -20,7 +20,8 @@ from airoas.rng import stream
 
 FEWEST, FEWEST_STEPS = 15, 10
 """States in a leaf of what is told, and of the steps."""
-_STATES, _STEPS = 10_000, 250_000  # to learn from, and simulated steps
+_NUMBERS = 120_000  # told, over observations and numbers of the state
+_STATES, _STEPS = 10_000, 250_000  # to learn routes from, and simulated steps
 _GROWINGS, _SWEEPS = 4, 60
 _OPEN = 0.1  # of a variance that is large among those met: where it is smaller the number is known
 _MUCH = 0.6  # of the way from what is usually told to the most
@@ -31,21 +32,20 @@ _ENOUGH = 1000  # states with what was told there
 def find_routes(policy: Policy, told: Told) -> Forest | None:
     """The forests of steps to where much is told of a number of the state, of those of which some places tell much more than others, the
     greatest differences first; None where there are none."""
-    n = int(told.count)
-    if n < _ENOUGH:
-        return None
-    states, informative = np.ascontiguousarray(told.states[:n]), []
-    for c in range(len(policy.components)):
-        spreads = told.spreads[:n, c]
+    numbers, rng = len(policy.components), np.random.default_rng(0)
+    rows = rng.permutation(int(told.count))[: _NUMBERS // max(1, numbers)]
+    n, states, informative = len(rows), np.ascontiguousarray(told.states[rows]), []
+    for c in range(numbers if n >= _ENOUGH else 0):
+        spreads, nats = told.spreads[rows, c], told.nats[rows, c]
         asked = spreads > _OPEN * np.quantile(spreads, 0.9)  # of what is known already nothing is told anywhere
         if asked.sum() < _ENOUGH:
             continue
-        known = _learned(np.ascontiguousarray(states[asked]), told.nats[:n, c : c + 1][asked], FEWEST, c)
+        known = _learned(np.ascontiguousarray(states[asked]), nats[asked, None], FEWEST, c)
         nats = _at(known, states)
         usual, most = float(np.median(nats)), float(np.quantile(nats, 0.999))
         if most - usual >= 0.5 * SEEN:
             informative.append((most - usual, c, known, nats, usual + _MUCH * (most - usual)))
-    rng, some = np.random.default_rng(0), min(n, _STATES, _STEPS // len(policy.actions))
+    some = min(n, _STATES, _STEPS // len(policy.actions))
     forests = []
     for _, _, known, nats, enough in sorted(informative, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
         goals = np.flatnonzero(nats >= enough)
