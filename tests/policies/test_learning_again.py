@@ -145,6 +145,7 @@ def test_an_edited_model_starts_from_the_last_policy(tmp_path: Path, monkeypatch
         "earlier",
         "qmdp",
         "blind",
+        "voting",
     }
     assert partly.policy in ("learned", "earlier")
     whole = learned.prepare(edited, 1000.0)  # from where it began before, not from itself
@@ -295,7 +296,7 @@ from airoas.catalog import find_domain
 from airoas.policies import learned
 learned._PARTICLES = 20
 known = learned.learn(find_domain("vdp-tag")(0), 1e6)
-assert known.rounds == len(learned.ROUNDS)
+assert known.seconds == float("inf"), known.rounds  # every round that there is memory for
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])  # of ru_maxrss the parent's is part
 """
 

@@ -81,15 +81,15 @@ class Learned:
     seeks: bool = False
     """Whether rollouts gain by going there."""
     seconds: float = math.inf
-    """What it was allowed; infinite where it came from a file."""
+    """What it was allowed; infinite where more would teach nothing: it made every round that there is memory for, or came from a file."""
     start: Forest | None = None
     """The correction of the model before an edit, by which the first walks went."""
     began: str = ""
     """Its digest; empty where learning began with nothing."""
 
     def is_enough(self, seconds: float) -> bool:
-        """Whether so many seconds would teach no more: every round was made, none can be, or it had as many."""
-        return self.rounds in (0, len(ROUNDS)) or seconds <= self.seconds
+        """Whether so many seconds would teach no more: none can be learned, or it had as many."""
+        return self.rounds == 0 or seconds <= self.seconds
 
 
 def learn(
@@ -135,7 +135,8 @@ def learn(
         returns["earlier"] = validate(model, start, initial, weights, values)[0]["learned"]
     first = _best(returns)
     second = max((name for name in returns if name != first), key=lambda name: returns[name][0])
-    known = Learned(correction, rounds, "", first, blind, returns, seconds=seconds, start=start, began=_digest(start), routes=routes)
+    allowed = math.inf if rounds == most else seconds
+    known = Learned(correction, rounds, "", first, blind, returns, seconds=allowed, start=start, began=_digest(start), routes=routes)
     either = {name: replace(known, policy=name, correction=start if name == "earlier" else correction) for name in (first, second)}
     progress("playing with the filter")
     policies = {name: policy_of(model, one, values) for name, one in either.items()}
