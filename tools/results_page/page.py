@@ -27,7 +27,7 @@ IN_PAGE: Sections = {
     "fewer-particles": (("referee",), measured("fewer particles")),
     "hints": (("literature", "factorial", "referee", "strangers/ninth"), hints),
     "policy": (("strangers/ninth", "strangers/poker"), policy),
-    "later": (("strangers/tenth", "strangers/ninth"), later),
+    "later": (("strangers/ninth", "strangers/tenth", "strangers/eleventh"), later),
     "ablation": (("strangers/ablation",), ablation),
     "again": (("hinted", "literature"), again),
     "paper": (("paper", "literature"), paper),

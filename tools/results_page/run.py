@@ -22,6 +22,7 @@ COMMANDS = {
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
     "strangers/ninth": "airoas bench strangers --only models --out results/strangers/ninth --jobs 16",
     "strangers/tenth": "airoas bench results/strangers/tenth/spec.toml --out results/strangers/tenth --jobs 16",
+    "strangers/eleventh": "airoas bench results/strangers/eleventh/spec.toml --out results/strangers/eleventh --jobs 2",
     "strangers/poker": "airoas bench strangers --only poker --out results/strangers/poker --jobs 16",
     "strangers/ablation": "airoas bench strangers --only ablation --out results/strangers/ablation --jobs 16",
     "hinted": "airoas bench results/hinted.toml --out results/hinted --jobs 16",

@@ -44,17 +44,17 @@ def policy(run: Run, poker: Run) -> str:
     return f"{table('model | AIROAS | its policy alone | difference', rows)}\n\n{bullets([sentence])}"
 
 
-def later(run: Run, earlier: Run) -> str:
-    """A later version on some of the models, in other worlds."""
-    rows = []
-    for domain in run.spec.domains:
-        alone = any((cell.domain, cell.label) == (domain, "fitted-q") for cell in run.spec.cells)
-        shown = [with_error(one.adjusted().earned(domain, "airoas"), count=True) for one in (earlier, run)]
-        if alone:
-            shown.append(with_error(run.adjusted().earned(domain, "fitted-q"), count=True))
-            shown.append(with_error(between(run, run, domain, ("airoas", "fitted-q")), count=True))
-        rows.append([run.label(domain), *shown, *["-"] * (4 - len(shown))])
-    return table("model | ninth | tenth | its policy alone, tenth | difference", rows)
+def later(*runs: Run) -> str:
+    """The same models in later versions, each run in worlds of its own; the last run is the newest."""
+    newest = runs[-1].spec.domains
+    rows = [[runs[-1].label(domain), *(_earned(run, domain) for run in runs)] for domain in newest]
+    return table(" | ".join(("model", *(run.command.split("/")[-1].split()[0] for run in runs))), rows)
+
+
+def _earned(run: Run, domain: str) -> str:
+    """Of AIROAS; "-" where it was not played there."""
+    played = any((cell.domain, cell.label) == (domain, "airoas") for cell in run.spec.cells)
+    return with_error(run.adjusted().earned(domain, "airoas"), count=True) if played else "-"
 
 
 def ablation(run: Run) -> str:
