@@ -118,7 +118,7 @@ def _constructs(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
 def _learning(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
     """What many actions cost."""
     if model.n_actions > MOST_ACTIONS:
-        problem = f"names {model.n_actions} actions, and policies are learned up to {MOST_ACTIONS}: without bounds of the model QMDP leads"
+        problem = f"names {model.n_actions} actions, and policies are learned up to {MOST_ACTIONS}: one that needs no learning leads"
         remedy = "offer fewer, say what numbers they are in an `action_space`, or give the model `value_bounds` (docs/actions.md)."
         yield Diagnostic("note", location(model, "actions"), problem, remedy)
 

@@ -40,7 +40,7 @@ def find_routes(policy: Policy, told: Told) -> Forest | None:
         asked = spreads > _OPEN * np.quantile(spreads, 0.9)  # of what is known already nothing is told anywhere
         if asked.sum() < _ENOUGH:
             continue
-        known = _learned(np.ascontiguousarray(states[asked]), nats[asked, None], FEWEST, c)
+        known = _learned(np.ascontiguousarray(states[asked]), nats[asked, None], c)
         nats = _at(known, states)
         usual, most = float(np.median(nats)), float(np.quantile(nats, 0.999))
         if most - usual >= 0.5 * SEEN:
@@ -58,12 +58,13 @@ def joined(forests: list[Forest]) -> Forest:
     """One after the other."""
     ends = np.cumsum([0, *(len(forest.cut) for forest in forests)])
     parts = {name: np.concatenate([getattr(forest, name) for forest in forests]) for name in ("first", "second", "cut", "values")}
-    roots = np.concatenate([forest.roots + end for forest, end in zip(forests, ends, strict=False)])
-    child = np.concatenate([np.where(forest.child >= 0, forest.child + end, -1) for forest, end in zip(forests, ends, strict=False)])
+    roots = np.concatenate([forest.roots + end for forest, end in zip(forests, ends[:-1], strict=True)])
+    child = np.concatenate([np.where(forest.child >= 0, forest.child + end, -1) for forest, end in zip(forests, ends[:-1], strict=True)])
     return Forest(roots=roots, first=parts["first"], second=parts["second"], cut=parts["cut"], child=child, values=parts["values"])
 
 
 def _steps(policy: Policy, known: Forest, states: np.ndarray, enough: float) -> Forest:
+    """How many steps lie before a state in which enough is told."""
     n, actions = len(states), len(policy.actions)
     after = np.zeros((actions, *states.shape))
     goes = np.zeros((actions, n), np.bool_)
@@ -114,8 +115,9 @@ def shorten(values: Any, leaves: Any, goes: Any, is_goal_later: Any, is_goal: An
         targets[i, 0] = best
 
 
-def _learned(states: np.ndarray, targets: np.ndarray, fewest: int, seed: int) -> Forest:
-    forest = grow(states, np.ascontiguousarray(targets), fewest, stream(seed, "told"))
+def _learned(states: np.ndarray, targets: np.ndarray, seed: int) -> Forest:
+    """What is told, as a function of the state."""
+    forest = grow(states, np.ascontiguousarray(targets), FEWEST, stream(seed, "told"))
     leaves = np.zeros((len(states), TREES), np.int64)
     find_leaves(forest, states, leaves)
     learn(forest, leaves, np.ascontiguousarray(targets), np.zeros(len(forest.cut)))

@@ -57,6 +57,7 @@ def _add(slots: Indices, states: Rows, count: int, rows: Rows, alive: Mask, numb
 
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]
+"""See `reach`."""
 
 
 def reach(model: KernelModel) -> Table | None:
@@ -75,6 +76,7 @@ def reach(model: KernelModel) -> Table | None:
 
 
 def _reach_from(model: KernelModel, visited: Rows) -> Table | None:
+    """What is reached from these states; None where there are too many."""
     functions, actions = batch(model), model.n_actions
     if not len(visited):
         return None
