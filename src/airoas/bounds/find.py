@@ -240,7 +240,7 @@ class _Finder:
         values = np.zeros((len(states), 1))
         estimate.evaluate(states, np.ones(len(states), np.bool_), values, 0)
         by = (OPTIMISM * float(np.std(values)) if len(states) else 0.0) or 1.0
-        return Side(f"{estimate.name} + {by:.3g}", sides.raised(estimate.evaluate, by), 1, sound=False)
+        return Side(f"{estimate.name} + {by:.3g}", estimate.evaluate, 1, sound=False, raised_by=by)
 
     @functools.cached_property
     def _grid(self) -> tuple[Grid, np.ndarray] | None:

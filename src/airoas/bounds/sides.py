@@ -35,6 +35,8 @@ class Side:
     first_actions: tuple[int, ...] = ()
     """Of a lower bound, for each of its plans; -1 where the plan is not tied to one."""
     sound: bool = True
+    raised_by: float = 0.0
+    """What an estimate is raised by, where it serves as an upper bound."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Bounds:
     """Whether the upper values are Q(s, a), one for each action; else there is one, V(s)."""
     width: int
     """K + M"""
+    expected: Bound
+    """expected(states, alive, out, at) writes the M upper values alone, estimates as they are expected: not raised. It is what policies
+    compare actions by: what is added to all values rewards whatever puts off the end."""
 
     def values(self, model: KernelModel, states: Any) -> np.ndarray:
         """[n, K + M] the numbers of states [n, .]; 0 for terminal ones."""
@@ -107,14 +112,16 @@ def _one_after_the_other(both: Joined, states: Rows, alive: Mask, out: Matrix, a
 
 def join(lower: Side, upper: Side, n_actions: int) -> Bounds:
     """A lower and an upper bound as one evaluation."""
+    above = raised(upper.evaluate, upper.width, upper.raised_by) if upper.raised_by else upper.evaluate
     return Bounds(
         lower=lower.name,
         upper=upper.name,
         sound=lower.sound and upper.sound,
-        evaluate=bind(_one_after_the_other, Joined(lower=lower.evaluate, upper=upper.evaluate, width=lower.width)),
+        evaluate=bind(_one_after_the_other, Joined(lower=lower.evaluate, upper=above, width=lower.width)),
         first_actions=np.array(lower.first_actions, dtype=np.int64),
         by_action=upper.width == n_actions,
         width=lower.width + upper.width,
+        expected=upper.evaluate,
     )
 
 
@@ -161,6 +168,8 @@ class Raised(Record):
     """An estimate, and how much is added to it."""
 
     evaluate: Bound
+    width: int
+    """How many numbers it writes."""
     offset: float
 
 
@@ -176,12 +185,13 @@ def _add(guess: Raised, states: Rows, alive: Mask, out: Matrix, at: int) -> None
     guess.evaluate(states, alive, out, at)
     for i in range(len(states)):
         if alive[i]:
-            out[i, at] += guess.offset
+            for k in range(guess.width):
+                out[i, at + k] += guess.offset
 
 
-def raised(estimate: Bound, offset: float) -> Bound:
-    """An estimate and so much more."""
-    return bind(_add, Raised(evaluate=estimate, offset=float(offset)))
+def raised(estimate: Bound, width: int, offset: float) -> Bound:
+    """An estimate of so many numbers, each so much higher."""
+    return bind(_add, Raised(evaluate=estimate, width=width, offset=float(offset)))
 
 
 @kernel

@@ -81,12 +81,12 @@ def _stretched(model: KernelModel, rows: Rows) -> np.ndarray:
 def _promises(model: KernelModel, states: Rows, rows: Rows) -> np.ndarray:
     """[A, n] R + gamma V(s') of actions in states, means over a few draws, the same for all."""
     functions, bounds, n = batch(model), find_bounds(model, (0.0, "auto")), len(states)
-    q, alive, numbers, values = np.zeros((len(rows), n)), np.ones(n, np.bool_), np.arange(n), np.zeros((n, bounds.width))
+    q, alive, numbers, values = np.zeros((len(rows), n)), np.ones(n, np.bool_), np.arange(n), np.zeros((n, bounds.width - 1))
     for i, draw in np.ndindex(len(rows), _DRAWS):
         after, rewards, arrived = states.copy(), np.zeros(n), np.zeros(n, np.bool_)
         functions.step(states, alive, np.array(rows[i : i + 1]), draw, numbers, after, rewards, arrived)
-        bounds.evaluate(after, arrived, values, 0)
-        q[i] += (rewards + model.discount * np.where(arrived, values[:, 1:].max(axis=1), 0.0)) / _DRAWS
+        bounds.expected(after, arrived, values, 0)
+        q[i] += (rewards + model.discount * np.where(arrived, values.max(axis=1), 0.0)) / _DRAWS
     return q
 
 

@@ -55,10 +55,7 @@ class Policy(Record):
     by_action: bool
     """Whether the values are those of the actions; else each action is simulated for a step, and the best value after it counts."""
     n_values: int
-    column: int
-    """Where the values begin in what `value` writes."""
-    width: int
-    """How many columns it writes."""
+    """How many numbers it writes."""
     actions: Any
     """[A, .] all of a list, or some all over a space."""
     discrete: bool
@@ -133,7 +130,7 @@ class Runs(Record):
     scored_arrived: Any
     scored_rewards: Any
     values: Any
-    """[R M, width]"""
+    """[R M, n_values]"""
     totals: Any
     """[R M] the best of a state."""
     favourites: Any
@@ -236,7 +233,7 @@ def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> 
         scored_alive=np.zeros(m, np.bool_),
         scored_arrived=np.zeros(m, np.bool_),
         scored_rewards=np.zeros(m),
-        values=np.zeros((m, policy.width)),
+        values=np.zeros((m, policy.n_values)),
         totals=np.zeros(m),
         favourites=np.zeros(m, np.int64),
         votes=np.zeros(actions, np.int64),
@@ -349,7 +346,7 @@ def score(policy: Policy, runs: Runs, seed: int) -> None:
         for i in range(count):
             if alive[i]:
                 if policy.by_action:
-                    value = runs.values[i, policy.column + a]
+                    value = runs.values[i, a]
                 else:
                     later = best_value(policy, runs.values, i) if runs.scored_arrived[i] else 0.0
                     value = runs.scored_rewards[i] + policy.simulator.discount * later
@@ -390,7 +387,7 @@ def score_believed(runs: Runs, r: int, m: int) -> None:
 def best_value(policy: Policy, values: Any, i: int) -> float:
     """V(s) of a row of what `value` wrote."""
     best = -math.inf
-    for column in range(policy.column, policy.column + policy.n_values):
+    for column in range(policy.n_values):
         best = max(best, values[i, column])
     return best
 

@@ -15,10 +15,10 @@ from airoas.compiler.kernels import current_mode
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Rows
-from airoas.rng import hash_key, stream
+from airoas.rng import Rng, hash_key, stream
 
 _ROUNDS, _STARTS, _BURST = 60, 500, 12  # how often it is gone on, from how many states, and for how many steps
-_CELLS = 20_000  # into which the states met so far are sorted, about
+_BINS, _PAIRS = 40, 30  # of a component; of components, in each round
 _ENOUGH = 100  # ways
 _HIGHER = 0.05  # of the range of the rewards met at random, for a reward to be sought
 _SELDOM = 5e-4  # of the rewards met at random: the highest ones, which are as good as not met
@@ -39,7 +39,7 @@ def explore(model: KernelModel) -> np.ndarray:
     parents, depths = np.full(len(met), -1), np.zeros(len(met), np.int64)
     ways, ends = list[int](), [met[:0]]
     for round_ in range(_ROUNDS):
-        weights = np.where(depths < horizon(model), _rarity(met), 0.0)
+        weights = np.where(depths < horizon(model), _novelty(met, rng), 0.0)
         if not weights.any() or len(ways) >= _ENOUGH:
             break
         rows = indices(weights / weights.sum(), starts, rng)
@@ -90,11 +90,17 @@ def _rewards(model: KernelModel, states: Rows) -> np.ndarray:
     return np.concatenate(result)
 
 
-def _rarity(states: Rows) -> np.ndarray:
-    """[n] one over how many of the states lie in the same cell."""
+def _novelty(states: Rows, rng: Rng) -> np.ndarray:
+    """[n] how seldom states like each are: the mean over pairs of components of one over how many lie in the same cell. In cells over all
+    components nothing would be met twice, once some of them never change or change at random."""
     low, high = states.min(axis=0), states.max(axis=0)
-    varies = high > low
-    bins = max(2, int(_CELLS ** (1.0 / max(1, varies.sum()))))
-    cells = ((states[:, varies] - low[varies]) / (high - low)[varies] * (bins - 1)).astype(np.int64)
-    _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / count[cell.ravel()])
+    bins = ((states - low) / np.where(high > low, high - low, 1.0) * (_BINS - 1e-9)).astype(np.int64)
+    varies = np.flatnonzero(high > low)
+    pairs = [(i, j) for i in varies for j in varies if i < j] or [(i, i) for i in varies]
+    total = np.zeros(len(states))
+    for _ in range(min(_PAIRS, len(pairs))):
+        k = int(rng.integer(len(pairs)))
+        first, second = pairs.pop(k)
+        cells = bins[:, first] * _BINS + bins[:, second]
+        total += 1.0 / np.bincount(cells)[cells]
+    return total

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -55,8 +54,9 @@ def estimate(model: KernelModel, progress: Callable[[str], None]) -> dict[str, n
     above = _learn_values(model, states)
     return {
         "first": np.array([a if times else b for a, times, b in plans]),
+        "raised_by": np.array(_excess(model, above)),
         **{f"plans {name}": array for name, array in below.items()},
-        **{f"values {name}": array for name, array in above.items()},
+        **{f"values {name}": array for name, array in _arrays(above).items()},
     }
 
 
@@ -64,12 +64,13 @@ def parts(model: KernelModel, arrays: dict[str, np.ndarray]) -> tuple[Side, Side
     """The lower and the upper bound that `estimate` found."""
     first = tuple(int(a) for a in arrays["first"])
     below, above = (lookup(_forest(arrays, f"{side} ")) for side in ("plans", "values"))
-    return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False)
+    by = float(arrays["raised_by"])
+    return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False, by)
 
 
 def estimate_values(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the values of the fully observable problem, as they are fitted where random actions lead."""
-    return _learn_values(model, sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions)), follows=False)
+    return _arrays(_learn_values(model, sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions)), follows=False))
 
 
 def values(arrays: dict[str, np.ndarray]) -> Side:
@@ -124,8 +125,8 @@ class SampledSteps(Record):
     """[n, A, D]"""
 
 
-def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> dict[str, np.ndarray]:
-    """follows: learn from what is met where the values are followed as well, and add what they are too low by there."""
+def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Forest:
+    """follows: learn from what is met where the values are followed as well."""
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = SampledSteps(
@@ -150,14 +151,17 @@ def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> dic
             learn(forest, own, values, np.zeros(len(forest.cut)))
             if _backup(stepped, model.discount, forest.values, later, values) < small:
                 break
-    if not follows:
-        return _shifted(forest, 0.0)
-    most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * actions)
+    return forest
+
+
+def _excess(model: KernelModel, forest: Forest) -> float:
+    """What is earned where a forest's values are followed, beyond what they say: the root of the mean square."""
+    most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * model.n_actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
-    estimates, alive = np.zeros((len(tested), 1)), np.ones(len(tested), np.bool_)
+    estimates = np.zeros((len(tested), 1))
+    lookup(forest)(tested, np.ones(len(tested), np.bool_), estimates, 0)
     earned = follow_greedily(model, lookup(forest), tested)
-    lookup(forest)(tested, alive, estimates, 0)
-    return _shifted(forest, math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2)))
+    return math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2))
 
 
 def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> np.ndarray:
@@ -359,17 +363,15 @@ def _learn_returns(model: KernelModel, states: Rows, plans: list[Plan]) -> dict[
         # squares over two sets of runs: what chance adds to each is not the forest's error
         grown.append((np.array([_mean(column) for column in ((estimates - half) * (estimates - other)).T]), forest))
     errors, forest = min(grown, key=lambda pair: float(pair[0].sum()))
-    return _shifted(forest, -np.sqrt(np.maximum(0.0, errors)))
+    return _arrays(forest) | {"values": forest.values - np.sqrt(np.maximum(0.0, errors)) / TREES}
 
 
 def _mean(numbers: np.ndarray) -> float:
     return float(numbers.mean()) if numbers.size else 0.0
 
 
-def _shifted(forest: Forest, by: Any) -> dict[str, np.ndarray]:
-    """The arrays of a forest whose values are so much higher."""
-    arrays = {name: getattr(forest, name) for name in Forest.__annotations__}
-    return arrays | {"values": forest.values + by / TREES}
+def _arrays(forest: Forest) -> dict[str, np.ndarray]:
+    return {name: getattr(forest, name) for name in Forest.__annotations__}
 
 
 def _steps(model: KernelModel) -> int:

@@ -52,8 +52,8 @@ class VisitPlanner(PreparedPlanner):
     standard deviations of the returns seen so far."""
     estimate: str = "rollout"
     """What a new history is worth: "rollout" (the model's `rollout_action`, uniform where it has none), "random" (a rollout of
-    uniform legal actions) or "value" (the model's `heuristic`, its `value_bounds`, the fully observable value of a finite model, else the
-    upper bound that `airoas.bounds.find_bounds` finds)."""
+    uniform legal actions) or "value" (the model's `heuristic`, its `value_bounds`, the fully observable value of a finite model, else that
+    which `airoas.bounds.find_bounds` estimates)."""
     final_action: str = "value"
     """The action of largest mean return ("value") or of most visits ("visits")."""
     memory: int = MEMORY

@@ -225,36 +225,33 @@ def _tabulated(model: KernelModel, simulation: Simulation, steps: int, rng: Rng)
     return value
 
 
-class _Bounds(Record):
-    """Bounds of a model, and a workspace to read them in."""
+class _Values(Record):
+    """Values of the fully observable problem, and a workspace to read them in."""
 
-    evaluate: Bound
+    expected: Bound
     """See `airoas.bounds.Bounds`."""
-    plans: int
-    """Numbers of the lower bound, which stand before those of the upper one."""
     alive: Mask
     """[1]"""
     numbers: Matrix
-    """[1, plans + upper values]"""
+    """[1, M]"""
 
 
 @kernel
-def _by_bounds(bounds: _Bounds, simulation: Simulation, steps: int, rng: Rng) -> float:
+def _by_values(values: _Values, simulation: Simulation, steps: int, rng: Rng) -> float:
     if steps <= 0:
         return 0.0
-    bounds.evaluate(simulation.state, bounds.alive, bounds.numbers, 0)
+    values.expected(simulation.state, values.alive, values.numbers, 0)
     best = -math.inf
-    for j in range(bounds.plans, bounds.numbers.shape[1]):
-        best = max(best, bounds.numbers[0, j])
+    for j in range(values.numbers.shape[1]):
+        best = max(best, values.numbers[0, j])
     return best
 
 
-def _bounds_of(model: KernelModel) -> _Bounds:
+def _values_of(model: KernelModel) -> _Values:
     from airoas.bounds import find_bounds
 
-    bounds = find_bounds(model)
-    plans, numbers = len(bounds.first_actions), np.zeros((1, bounds.width))
-    return _Bounds(evaluate=bounds.evaluate, plans=plans, alive=np.ones(1, np.bool_), numbers=numbers)
+    bounds = find_bounds(model, (0.0, "auto"))
+    return _Values(expected=bounds.expected, alive=np.ones(1, np.bool_), numbers=np.zeros((1, bounds.width - 1)))
 
 
 def _estimate_of(model: KernelModel, estimate: str) -> Kernel:
@@ -267,7 +264,7 @@ def _estimate_of(model: KernelModel, estimate: str) -> Kernel:
         return _guessed
     if model.has("value_bounds"):
         return _bounded
-    return _tabulated if model.is_finite else _by_bounds
+    return _tabulated if model.is_finite else _by_values
 
 
 # --- all of it ---
@@ -295,7 +292,7 @@ def bind_functions(model: KernelModel, simulation: Simulation, estimate: str) ->
     function = _estimate_of(model, estimate)
     return Functions(
         step=_step.bind(model, simulation, 0, 0, stream(0)),
-        estimate=function.bind(_bounds_of(model) if function is _by_bounds else model, simulation, 0, stream(0)),
+        estimate=function.bind(_values_of(model) if function is _by_values else model, simulation, 0, stream(0)),
         inspect=batch(model).inspect,
         is_restricted=bool(model.has("legal")),
         legal=np.ones(model.n_actions, np.bool_),
