@@ -10,7 +10,7 @@ import airoas
 from airoas.bounds import find_bounds
 from airoas.bounds.learned import simulated
 from airoas.bounds.learned.explore import explore
-from airoas.bounds.learned.forest import Forest, lookup
+from airoas.bounds.learned.regression import Regression
 from airoas.bounds.learned.walks import walk
 from airoas.domains.light_dark import LightDark
 from airoas.rng import stream
@@ -77,9 +77,9 @@ def test_a_value_that_was_found_so_climbs_the_hill(car):
 
 def test_states_are_learned_from_where_following_the_values_leads(car):
     arrays = simulated.estimate(car, lambda doing: None)
-    forest = Forest(**{name: arrays[f"values {name}"] for name in Forest.__annotations__})
-    met = simulated._meet(car, lookup(forest), 4000, stream(0, "test"))
+    met, earned = simulated._meet(car, Regression.of(arrays, "values ").lookup(), 4000, stream(0, "test"))
     assert 1000 < len(met) <= 4000
+    assert -100.0 < earned < 100.0
     assert met[:, 0].max() > 0.4  # it gets there
 
 

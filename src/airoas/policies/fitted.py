@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.forest import TREES, Descent, Forest, descent_of, find_leaves, grow, learn
+from airoas.bounds.learned.forest import TREES, Descent, Forest, descend, descent_of, find_leaves, grow, learn
 from airoas.compiler.kernels import kernel
 from airoas.policies.belief_mdp import Policy, corrected_by
 from airoas.policies.experience import Experience, is_among
@@ -130,13 +130,7 @@ def find_leaves_after(policy: Policy, experience: Experience, descent: Descent, 
         for b in range(len(nodes)):
             describe_pair(policy, experience.later_features[j], experience.later_options[j, b], b, rows[b])
         for tree in range(leaves.shape[2]):
-            for b in range(len(nodes)):
-                nodes[b] = descent.roots[tree]
-            for _ in range(descent.levels[tree]):
-                for b in range(len(nodes)):
-                    node = nodes[b]
-                    beyond = rows[b, descent.first[node]] - rows[b, descent.second[node]] >= descent.cut[node]
-                    nodes[b] = descent.child[node] + (1 if beyond else 0)
+            descend(descent, tree, rows, nodes, len(nodes))
             for b in range(len(nodes)):
                 leaves[j, b, tree] = nodes[b]
 

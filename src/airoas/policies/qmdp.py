@@ -6,6 +6,7 @@ import numpy as np
 
 from airoas.bounds import find_bounds
 from airoas.bounds.learned.forest import TREES, Forest, zero
+from airoas.bounds.learned.regression import bits_of
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
 from airoas.modelling.discretised import discretised
@@ -22,8 +23,6 @@ correction serves all."""
 LOOKED_AT = 100
 """Particles that q is averaged over at least, for a decision."""
 _STEPS_FOR_Q = 320  # steps for q of one belief, about, where actions are many
-_MOST_BITS = 53
-_WIDE = 256  # a whole number that takes so many values may be bits in disguise
 
 
 def make_policy(
@@ -55,7 +54,7 @@ def make_policy(
         actions=actions,
         discrete=bool(model.n_actions),
         components=np.array(varies, dtype=np.int64),
-        bits=np.array([_bits(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
+        bits=np.array([bits_of(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
         correction=correction or zero(1 if shared else len(actions)),
         corrected=correction is not None,
         shared=shared,
@@ -66,10 +65,3 @@ def make_policy(
         routes=routes or zero(1),
         n_routes=len(routes.roots) // TREES if routes else 0,
     )
-
-
-def _bits(values: np.ndarray, kind: str) -> int:
-    most = int(values.max())
-    if kind == "flags":
-        return min(most.bit_length(), _MOST_BITS)
-    return most.bit_length() if kind == "int" and values.min() >= 0 and _WIDE - 1 <= most < 1 << _MOST_BITS else 0

@@ -17,9 +17,9 @@ from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Rows
 from airoas.rng import Rng, hash_key, stream
 
-_ROUNDS, _STARTS, _BURST = 60, 500, 12  # how often it is gone on, from how many states, and for how many steps
-_BINS, _PAIRS = 40, 30  # of a component; of components, in each round
-_ENOUGH = 100  # ways
+_ROUNDS, _STARTS, _BURST = 100, 1500, 12  # how often it is gone on, from how many states, and for how many steps
+_BINS, _PAIRS = 40, 8  # of a component; of components, in each round
+_ENOUGH = 1000  # ways
 _HIGHER = 0.05  # of the range of the rewards met at random, for a reward to be sought
 _SELDOM = 5e-4  # of the rewards met at random: the highest ones, which are as good as not met
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from airoas.bounds.sides import bind
-from airoas.compiler import fingerprint
-from airoas.compiler.kernels import Bound, Record, kernel
-from airoas.compiler.specialise import ON_DEVICE
-from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
+from airoas.compiler.kernels import Record, kernel
+from airoas.modelling.rows import Indices, Matrix, Reals, Rows
 from airoas.rng import Rng
 
 TREES = 6
 _CUTS = 12  # tried at a node
+_BLOCK = 256  # rows that go down a tree side by side
 
 
 class Forest(Record):
@@ -144,14 +142,6 @@ def leaf_of(forest: Forest, states: Rows, i: int, tree: int) -> int:
 
 
 @kernel
-def find_leaves(forest: Forest, states: Rows, leaves: np.ndarray) -> None:
-    """leaves [n, TREES]: where each row ends in each tree."""
-    for i in range(len(states)):
-        for tree in range(len(forest.roots)):
-            leaves[i, tree] = leaf_of(forest, states, i, tree)
-
-
-@kernel
 def learn(forest: Forest, leaves: np.ndarray, targets: Matrix, counts: Reals) -> None:
     """Put the means of the targets [n, width] into the leaves. counts [nodes]: room."""
     for node in range(len(counts)):
@@ -190,17 +180,17 @@ class Descent(Record):
 def descent_of(forest: Forest) -> Descent:
     """That form of a forest."""
     nodes, leaf = np.arange(len(forest.cut)), forest.child < 0
-    depth = np.zeros(len(nodes), np.int64)
-    reached, level = forest.roots, 0
-    while len(reached):
-        depth[reached], level = level, level + 1
-        below = forest.child[reached[~leaf[reached]]]
-        reached = np.concatenate((below, below + 1))
-    ends = [*forest.roots[1:], len(nodes)]
-    levels = [int(depth[root:end].max(initial=0)) for root, end in zip(forest.roots, ends, strict=True)]
+
+    def levels(root: int) -> int:
+        level, reached = 0, np.array([root])
+        while not leaf[reached].all():
+            below = forest.child[reached[~leaf[reached]]]
+            level, reached = level + 1, np.concatenate((below, below + 1))
+        return level
+
     return Descent(
         roots=forest.roots.astype(np.int32),
-        levels=np.array(levels),
+        levels=np.array([levels(root) for root in forest.roots]),
         first=forest.first.astype(np.int32),
         second=forest.second.astype(np.int32),
         cut=np.where(leaf, np.nan, forest.cut),
@@ -209,55 +199,32 @@ def descent_of(forest: Forest) -> Descent:
     )
 
 
+def find_leaves(forest: Forest, states: Rows, leaves: np.ndarray) -> None:
+    """leaves [n, TREES]: where each row ends in each tree."""
+    _find_leaves(descent_of(forest), states, leaves)
+
+
 @kernel
-def _look_up(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    n, dim, width = len(states), states.shape[1], descent.values.shape[1]
-    rows, nodes = np.zeros((n, dim + 1)), np.zeros(n, np.int32)
-    count = 0
-    for i in range(n):
-        if alive[i]:
-            for k in range(dim):
-                rows[count, k] = states[i, k]
-            for j in range(width):
-                out[i, at + j] = 0.0
-            count += 1
-    for tree in range(len(descent.roots)):
+def _find_leaves(descent: Descent, states: Rows, leaves: np.ndarray) -> None:
+    dim = states.shape[1]
+    rows, nodes = np.zeros((_BLOCK, dim + 1)), np.zeros(_BLOCK, np.int32)
+    for begin in range(0, len(states), _BLOCK):
+        count = min(_BLOCK, len(states) - begin)
         for r in range(count):
-            nodes[r] = descent.roots[tree]
-        for _ in range(descent.levels[tree]):
+            for k in range(dim):
+                rows[r, k] = states[begin + r, k]
+        for tree in range(len(descent.roots)):
+            descend(descent, tree, rows, nodes, count)
             for r in range(count):
-                node = nodes[r]
-                beyond = rows[r, descent.first[node]] - rows[r, descent.second[node]] >= descent.cut[node]
-                nodes[r] = descent.child[node] + (1 if beyond else 0)
-        r = 0
-        for i in range(n):
-            if alive[i]:
-                for j in range(width):
-                    out[i, at + j] += descent.values[nodes[r], j]
-                r += 1
+                leaves[begin + r, tree] = nodes[r]
 
 
-def _descend(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
-    dim, width = states.shape[1], descent.values.shape[1]
-    for i in range(len(states)):
-        if alive[i]:
-            for j in range(width):
-                out[i, at + j] = 0.0
-            for tree in range(len(descent.roots)):
-                node = descent.roots[tree]
-                for _ in range(descent.levels[tree]):
-                    second = states[i, descent.second[node]] if descent.second[node] < dim else 0.0
-                    beyond = states[i, descent.first[node]] - second >= descent.cut[node]
-                    node = descent.child[node] + (1 if beyond else 0)
-                for j in range(width):
-                    out[i, at + j] += descent.values[node, j]
-
-
-for _instead in ON_DEVICE.values():
-    _instead[_look_up.function] = fingerprint.plain(_descend)
-
-
-def lookup(forest: Forest) -> Bound:
-    """An `evaluate` that looks states up in the forest."""
-    return bind(_look_up, descent_of(forest))
+def descend(descent: Descent, tree: int, rows: Rows, nodes: np.ndarray, count: int) -> None:
+    """nodes [n]: where the first rows [n, dim + 1] end in a tree; the last number of a row is 0."""
+    for r in range(count):
+        nodes[r] = descent.roots[tree]
+    for _ in range(descent.levels[tree]):
+        for r in range(count):
+            node = nodes[r]
+            beyond = rows[r, descent.first[node]] - rows[r, descent.second[node]] >= descent.cut[node]
+            nodes[r] = descent.child[node] + (1 if beyond else 0)

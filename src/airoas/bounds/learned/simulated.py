@@ -15,8 +15,9 @@ import numpy as np
 
 from airoas.bounds.learned.explore import explore
 from airoas.bounds.learned.fitted import best_set
-from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn, lookup, zero
+from airoas.bounds.learned.forest import TREES, zero
 from airoas.bounds.learned.grid import draws
+from airoas.bounds.learned.regression import Regression, features_of, regress
 from airoas.bounds.learned.walks import horizon, walk
 from airoas.bounds.sides import ILLEGAL, Side
 from airoas.compiler.kernels import Bound, Record, current_mode, kernel
@@ -35,7 +36,8 @@ _TESTED = 1000  # states to judge the forest by
 _LEAVES = 6, 30, 150  # fewest states in one, of returns: more where they are a matter of chance
 _SMALL_LEAF = 2  # of values
 _RUNS = 8  # from each
-_ROUNDS, _SWEEPS = 5, 150
+_ROUNDS, _MOST_ROUNDS, _PATIENCE = 5, 15, 3  # at least; as long as following the values earns more than so many rounds before
+_SWEEPS, _LOOKUPS = 150, 600_000_000  # of a round, at most; a round begins with the values of the one before
 _WALKERS = 500  # that follow the values learned so far, for states to learn from in the next round
 _WANDERING = 0.2  # of their steps are random
 _TIMES = (1, 2, 3, 4, 6, 8, 12, 16)  # of the first action of a plan
@@ -55,41 +57,37 @@ def estimate(model: KernelModel, progress: Callable[[str], None]) -> dict[str, n
     return {
         "first": np.array([a if times else b for a, times, b in plans]),
         "raised_by": np.array(_excess(model, above)),
-        **{f"plans {name}": array for name, array in below.items()},
-        **{f"values {name}": array for name, array in _arrays(above).items()},
+        **below.arrays("plans "),
+        **above.arrays("values "),
     }
 
 
 def parts(model: KernelModel, arrays: dict[str, np.ndarray]) -> tuple[Side, Side]:
     """The lower and the upper bound that `estimate` found."""
     first = tuple(int(a) for a in arrays["first"])
-    below, above = (lookup(_forest(arrays, f"{side} ")) for side in ("plans", "values"))
+    below, above = (Regression.of(arrays, f"{side} ").lookup() for side in ("plans", "values"))
     by = float(arrays["raised_by"])
     return Side("simulated plans", below, len(first), first, False), Side("simulated mdp", above, 1, (), False, by)
 
 
 def estimate_values(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the values of the fully observable problem, as they are fitted where random actions lead."""
-    return _arrays(_learn_values(model, sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions)), follows=False))
+    return _learn_values(model, sample(model, min(_MOST_STATES, _MOST_PAIRS // model.n_actions)), follows=False).arrays()
 
 
 def values(arrays: dict[str, np.ndarray]) -> Side:
     """The upper bound that `estimate_values` found."""
-    return Side("fitted mdp", lookup(_forest(arrays, "")), 1, (), False)
+    return Side("fitted mdp", Regression.of(arrays).lookup(), 1, (), False)
 
 
 def estimate_rollouts(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the returns of `rollout_action`. It may look at the state, which a plan must not."""
-    return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)])
+    return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)]).arrays()
 
 
 def rollouts(model: KernelModel, arrays: dict[str, np.ndarray]) -> Side:
     """The lower bound that `estimate_rollouts` found."""
-    return Side("rollout", lookup(_forest(arrays, "")), 1, (-1,), sound=False)
-
-
-def _forest(arrays: dict[str, np.ndarray], prefix: str) -> Forest:
-    return Forest(**{name: arrays[prefix + name] for name in Forest.__annotations__})
+    return Side("rollout", Regression.of(arrays).lookup(), 1, (-1,), sound=False)
 
 
 def sample(model: KernelModel, most: int, key: str = "learned") -> np.ndarray:
@@ -125,47 +123,53 @@ class SampledSteps(Record):
     """[n, A, D]"""
 
 
-def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Forest:
-    """follows: learn from what is met where the values are followed as well."""
+def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Regression:
+    """follows: learn from what is met where the values are followed as well, as long as that earns more."""
     n, actions, dim = len(states), model.n_actions, states.shape[1]
     d = min(_DRAWS, draws(model, states))
     stepped = SampledSteps(
         rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_)
     )
     workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
-    values, forest = np.zeros((n, 1)), zero(1)
-    own, later = np.zeros((n, TREES), np.int64), np.zeros((n * actions * d, TREES), np.int64)
-    for round_ in range(_ROUNDS):  # the values tell where to split and which states to learn from, and both what the values are
-        if round_ > 0 and follows:
-            met = _meet(model, lookup(forest), n // 2, stream(round_, "met"))
-            states = np.concatenate((met, states[len(met) :]))
+    kinds = model.shapes.state.kinds
+    known = Regression(features_of(states, kinds), zero(1))
+    values, found = np.zeros((n, 1)), list[tuple[float, Regression]]()
+    sweeps = min(_SWEEPS, _LOOKUPS // max(1, len(stepped.after) * TREES))
+    for round_ in range(_MOST_ROUNDS if follows else _ROUNDS):
+        # the values tell where to split and which states to learn from, and both what the values are
         stepped.rewards[:] = 0.0
         _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
         small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
-        find_leaves(forest, stepped.after, later)
-        _backup(stepped, model.discount, forest.values, later, values)
-        forest = grow(states, values, _SMALL_LEAF, stream(round_, "trees"))
-        find_leaves(forest, states, own)
-        find_leaves(forest, stepped.after, later)
-        for _ in range(_SWEEPS):
-            learn(forest, own, values, np.zeros(len(forest.cut)))
-            if _backup(stepped, model.discount, forest.values, later, values) < small:
+        _backup(stepped, model.discount, known.forest.values, known.leaves(stepped.after), values)
+        known = regress(states, kinds, values, _SMALL_LEAF, stream(round_, "trees"))
+        own, later = known.leaves(states), known.leaves(stepped.after)
+        for _ in range(sweeps):
+            known.learn(own, values)
+            if _backup(stepped, model.discount, known.forest.values, later, values) < small:
                 break
-    return forest
+        if follows:
+            met, earned = _meet(model, known.lookup(), n // 2, stream(round_ + 1, "met"))
+            found.append((earned, known))
+            best = max(range(len(found)), key=lambda k: found[k][0])
+            if round_ + 1 >= _ROUNDS and round_ - best >= _PATIENCE:
+                break
+            states = np.concatenate((met, states[len(met) :]))
+    return found[best][1] if follows else known
 
 
-def _excess(model: KernelModel, forest: Forest) -> float:
-    """What is earned where a forest's values are followed, beyond what they say: the root of the mean square."""
+def _excess(model: KernelModel, known: Regression) -> float:
+    """What is earned where values are followed, beyond what they say: the root of the mean square."""
     most = _WORK // 10 // _thrift() // (_RUNS * _steps(model) * model.n_actions)
     tested = sample(model, min(_TESTED, max(20, most)), "tested")
     estimates = np.zeros((len(tested), 1))
-    lookup(forest)(tested, np.ones(len(tested), np.bool_), estimates, 0)
-    earned = follow_greedily(model, lookup(forest), tested)
+    known.lookup()(tested, np.ones(len(tested), np.bool_), estimates, 0)
+    earned = follow_greedily(model, known.lookup(), tested)
     return math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2))
 
 
-def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> np.ndarray:
-    """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken."""
+def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> tuple[np.ndarray, float]:
+    """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken; and what is
+    earned so, in the mean."""
     walkers = max(1, min(_WALKERS, most))
     states, alive = np.zeros((walkers, model.shapes.state.size)), np.zeros(walkers, np.bool_)
     batch(model).initial(states, alive, rng.bits(62))
@@ -175,7 +179,7 @@ def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> np.ndarray:
     _follow(work, horizon(model), rng.bits(62))
     met: np.ndarray = work.kept[: work.n_kept]
     _, first = np.unique(met, axis=0, return_index=True)  # a walker that stands still tells nothing more
-    return _some(met[np.sort(first)], most)
+    return _some(met[np.sort(first)], most), _mean(work.earned)
 
 
 def follow_greedily(model: KernelModel, value: Bound, states: Rows) -> np.ndarray:
@@ -345,8 +349,8 @@ def _choose(model: KernelModel, states: Rows) -> list[Plan]:
     return [candidates[k] for k in best_set(plan_values.T)[:_MOST_PLANS]]
 
 
-def _learn_returns(model: KernelModel, states: Rows, plans: list[Plan]) -> dict[str, np.ndarray]:
-    """A forest of the returns of plans, as far as the steps go that may be simulated."""
+def _learn_returns(model: KernelModel, states: Rows, plans: list[Plan]) -> Regression:
+    """A regression of the returns of plans, as far as the steps go that may be simulated."""
     states = states[: max(_FEWEST, _WORK // _thrift() // (len(plans) * _steps(model)))]
     returns = _returns(model, states, plans, stream(0, "plans"))
     tested = sample(model, _TESTED, "tested")
@@ -354,24 +358,19 @@ def _learn_returns(model: KernelModel, states: Rows, plans: list[Plan]) -> dict[
     half, other = np.mean(some[::2], axis=0), np.mean(some[1::2], axis=0)
     grown = []
     for fewest in _LEAVES:
-        forest = grow(states, returns, fewest, stream(0, "trees"))
-        own = np.zeros((len(states), TREES), np.int64)
-        find_leaves(forest, states, own)
-        learn(forest, own, returns, np.zeros(len(forest.cut)))
+        known = regress(states, model.shapes.state.kinds, returns, fewest, stream(0, "trees"))
+        known.learn(known.leaves(states), returns)
         estimates = np.zeros_like(half)
-        lookup(forest)(tested, np.ones(len(tested), np.bool_), estimates, 0)
-        # squares over two sets of runs: what chance adds to each is not the forest's error
-        grown.append((np.array([_mean(column) for column in ((estimates - half) * (estimates - other)).T]), forest))
-    errors, forest = min(grown, key=lambda pair: float(pair[0].sum()))
-    return _arrays(forest) | {"values": forest.values - np.sqrt(np.maximum(0.0, errors)) / TREES}
+        known.lookup()(tested, np.ones(len(tested), np.bool_), estimates, 0)
+        # squares over two sets of runs: what chance adds to each is not the regression's error
+        grown.append((np.array([_mean(column) for column in ((estimates - half) * (estimates - other)).T]), known))
+    errors, known = min(grown, key=lambda pair: float(pair[0].sum()))
+    known.forest.values[:] -= np.sqrt(np.maximum(0.0, errors)) / TREES
+    return known
 
 
 def _mean(numbers: np.ndarray) -> float:
     return float(numbers.mean()) if numbers.size else 0.0
-
-
-def _arrays(forest: Forest) -> dict[str, np.ndarray]:
-    return {name: getattr(forest, name) for name in Forest.__annotations__}
 
 
 def _steps(model: KernelModel) -> int:
