@@ -14,7 +14,7 @@ from airoas.bounds.learned.forest import TREES, Forest, find_leaves
 from airoas.domains import Tiger
 from airoas.planners import FittedQ
 from airoas.policies import learned
-from airoas.policies.belief_mdp import SEEK, Policy, choose_one, information_on, make_runs, roll_out
+from airoas.policies.belief_mdp import SEEK, Policy, Routes, choose_one, information_on, make_runs, roll_out
 from airoas.policies.experience import collect, make_experience, make_told, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.seeking import find_routes, joined
@@ -172,11 +172,13 @@ def test_what_is_learned_goes_by_the_sign(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_policy_in_a_file_keeps_its_routes(tmp_path, routed: tuple[Lagoon, Policy], monkeypatch: pytest.MonkeyPatch) -> None:
     model, policy = routed
-    known = learned.Learned(None, 1, "", "qmdp", returns={"qmdp": (0.0, 1.0)}, routes=policy.routes, seeks=True)
+    known = learned.Learned(
+        None, 1, "", "qmdp", returns={"qmdp": (0.0, 1.0)}, routes=Routes(policy.routes, tuple(policy.tells.tolist())), seeks=True
+    )
     monkeypatch.setattr(learned, "_known", {(model.fingerprint, "auto"): known})
     FittedQ().save(model, tmp_path / "policy.npz")
     again = learned.load(model, tmp_path / "policy.npz")
-    assert again.seeks and np.array_equal(again.routes.cut, policy.routes.cut)
+    assert again.seeks and np.array_equal(again.routes.steps.cut, policy.routes.cut)
     with np.load(tmp_path / "policy.npz") as file:
         arrays = dict(file)
     np.savez(tmp_path / "bad.npz", **arrays | {"routes_first": arrays["routes_first"] + 10**6})

@@ -9,11 +9,11 @@ move them. To do so always is worth it for learning; what is learned so is too s
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from airoas.bounds.learned.forest import TREES, leaf_of
+from airoas.bounds.learned.forest import TREES, Forest, leaf_of
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Record, kernel
 from airoas.compiler.specialise import noinline
@@ -81,6 +81,17 @@ class Policy(Record):
     routes: Any
     """Forests over states, one after the other: the steps to where much is told of something. Of one leaf where there are none."""
     n_routes: int
+    tells: Any
+    """[routes] the action that tells there, -1 where any does."""
+
+
+class Routes(NamedTuple):
+    """Ways to where much is told of something."""
+
+    steps: Forest
+    """How many steps lie before it, a forest after the other."""
+    tells: tuple[int, ...]
+    """For each, the action that tells there, -1 where any does."""
 
 
 def n_features(policy: Policy) -> int:
@@ -507,7 +518,8 @@ def vote(policy: Policy, runs: Runs) -> None:
 
 @noinline
 def seek(policy: Policy, runs: Runs, seed: int) -> None:
-    """Let the runs that seek take the action after which the fewest steps are left. After `score`, of the same particles."""
+    """Let the runs that seek take the action after which the fewest steps are left, and the one that tells once they are there. After
+    `score`, of the same particles."""
     m, count = policy.scored, runs.n_runs * policy.scored
     some, seeking, numbers = runs.scored[:count], runs.seeking[:count], runs.scored_numbers[:count]
     after, rewards, arrived = runs.scored_after[:count], runs.scored_rewards[:count], runs.scored_arrived[:count]
@@ -532,13 +544,27 @@ def seek(policy: Policy, runs: Runs, seed: int) -> None:
             runs.left[r, a] /= max(1, live)
     for r in range(runs.n_runs):
         if runs.kind[r] == SEEK and runs.chosen_action[r] >= 0:
-            best = runs.chosen_action[r]
+            best, tells = runs.chosen_action[r], policy.tells[runs.sought[r]]
             for a in range(len(policy.actions)):
                 if runs.legal[r, a] and runs.left[r, a] < runs.left[r, best]:
                     best = a
-            runs.chosen_action[r] = best
-            if runs.left[r, best] < ARRIVED:
+            if tells >= 0 and runs.legal[r, tells] and steps_left(policy, runs, r) < ARRIVED:
+                best = tells
                 runs.kind[r] = FOLLOW  # from the next step on
+            elif tells < 0 and runs.left[r, best] < ARRIVED:
+                runs.kind[r] = FOLLOW
+            runs.chosen_action[r] = best
+
+
+def steps_left(policy: Policy, runs: Runs, r: int) -> float:
+    """Of a run that seeks: the mean over its particles."""
+    m, live, total = policy.scored, 0, 0.0
+    for i in range(r * m, r * m + m):
+        if runs.seeking[i]:
+            live += 1
+            for tree in range(runs.sought[r] * TREES, (runs.sought[r] + 1) * TREES):
+                total += policy.routes.values[leaf_of(policy.routes, runs.scored, i, tree), 0]
+    return total / max(1, live)
 
 
 def is_forced(policy: Policy, runs: Runs, r: int, t: int) -> bool:

@@ -102,13 +102,19 @@ class Told(Record):
     """[n, d] of each number that varies."""
     spreads: Any
     """[n, d] its variance before."""
+    actions: Any
+    """[n] by which it was observed."""
     count: int
 
 
 def make_told(model: KernelModel, policy: Policy, most: int) -> Told:
     numbers = len(policy.components)
     return Told(
-        states=np.zeros((most, model.shapes.state.size)), nats=np.zeros((most, numbers)), spreads=np.zeros((most, numbers)), count=0
+        states=np.zeros((most, model.shapes.state.size)),
+        nats=np.zeros((most, numbers)),
+        spreads=np.zeros((most, numbers)),
+        actions=np.zeros(most, np.int64),
+        count=0,
     )
 
 
@@ -121,6 +127,8 @@ class Walkers(Record):
     """[R] how often it is repeated yet."""
     way: Any
     """[R] how the walker chooses its actions."""
+    taken: Any
+    """[R] the action of this step."""
     before: Any
     """[R N, .] particles before a step."""
 
@@ -168,13 +176,15 @@ def collect(
                 break
             total = walking.n_runs * n
             for r in range(walking.n_runs):
-                take(walking, r, policy.actions, max(0, walking.chosen_action[r]))
+                walkers.taken[r] = max(0, walking.chosen_action[r])
+                take(walking, r, policy.actions, walkers.taken[r])
             for row in range(total):
                 for k in range(walking.states.shape[1]):
                     walkers.before[row, k] = walking.states[row, k]
             advance(policy, walking, 0.0, hash_key(key, 3, 0))
             for r in range(walking.n_runs):
                 if walking.alive[r * n] and told.count < len(told.nats):
+                    told.actions[told.count] = walkers.taken[r]
                     for k in range(walking.states.shape[1]):
                         told.states[told.count, k] = walking.states[r * n, k]
                     for c in range(len(policy.components)):
@@ -302,6 +312,7 @@ def make_walkers(model: KernelModel, policy: Policy, walks: int, particles: int)
         burst=np.zeros(walks, np.int64),
         left=np.zeros(walks, np.int64),
         way=np.zeros(walks),
+        taken=np.zeros(walks, np.int64),
         before=np.zeros_like(walking.states),
     )
     return walking, walkers, trying

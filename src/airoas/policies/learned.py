@@ -22,7 +22,7 @@ from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, VOTING, Policy, corrected_by
+from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, VOTING, Policy, Routes, corrected_by
 from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.experience import Experience, collect, make_experience, make_told, make_walkers, most_beliefs
@@ -76,8 +76,8 @@ class Learned:
     """Steps of a rollout after which it is believed for the rest."""
     repeats: bool = False
     """Whether rollouts gain by actions that are repeated."""
-    routes: Forest | None = None
-    """How many steps lie before where much is told."""
+    routes: Routes | None = None
+    """The ways to where much is told."""
     seeks: bool = False
     """Whether rollouts gain by going there."""
     seconds: float = math.inf
@@ -289,7 +289,7 @@ def load(model: KernelModel, path: str | Path) -> Learned:
     if written_for != (type(model).__name__, actions):
         problem = f"{path} was learned for {written_for[0]} with {written_for[1]} actions, not for {type(model).__name__}"
         raise OptionError(problem, "load it for the model that it was learned for.")
-    parts = [(known.correction, *corrected_by(make_policy(model))), (known.routes, model.shapes.state.size, 1)]
+    parts = [(known.correction, *corrected_by(make_policy(model))), (known.routes and known.routes.steps, model.shapes.state.size, 1)]
     if not all(forest is None or is_whole(forest, reads, gives) for forest, reads, gives in parts):
         raise OptionError(f"{path} is damaged, or was learned for another model", "write it again with FittedQ().save(model, path).")
     _known[model.fingerprint, "auto"] = known
@@ -312,10 +312,10 @@ def to_arrays(learned: Learned) -> dict[str, np.ndarray]:
         "validated": np.array(names, dtype=str),
         "returns": np.array([learned.returns[name] for name in names], np.float64).reshape(-1, 2),
     }
-    for prefix, forest in (("", learned.correction), ("start_", learned.start), ("routes_", learned.routes)):
+    for prefix, forest in (("", learned.correction), ("start_", learned.start), ("routes_", learned.routes and learned.routes.steps)):
         if forest is not None:
             arrays |= {prefix + name: getattr(forest, name) for name in Forest.__annotations__}
-    return arrays
+    return arrays | ({"tells": np.array(learned.routes.tells, np.int64)} if learned.routes else {})
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
@@ -337,7 +337,7 @@ def from_arrays(arrays: dict[str, np.ndarray]) -> Learned:
         seconds=float(arrays.get("seconds", math.inf)),
         start=start,
         began=str(arrays["began"]),
-        routes=routes,
+        routes=Routes(routes, tuple(arrays["tells"].tolist())) if routes else None,
         seeks=bool(arrays["seeks"]),
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from airoas.bounds import find_bounds
-from airoas.bounds.learned.forest import TREES, Forest, zero
+from airoas.bounds.learned.forest import Forest, zero
 from airoas.bounds.learned.regression import bits_of
 from airoas.bounds.learned.walks import walk
 from airoas.modelling.batch import batch
 from airoas.modelling.discretised import discretised
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import GREEDY, Policy
+from airoas.policies.belief_mdp import GREEDY, Policy, Routes
 from airoas.rng import stream
 
 SCORED = 24
@@ -32,7 +32,7 @@ def make_policy(
     blind: int = 0,
     bias: float = 0.0,
     values: str = "auto",
-    routes: Forest | None = None,
+    routes: Routes | None = None,
 ) -> Policy:
     """QMDP, with a correction that was learned, for the particle-belief MDP; or another way to act with its values. values: the upper
     bound that they are, by its name."""
@@ -62,6 +62,7 @@ def make_policy(
         way=way,
         blind=blind,
         scored=4 * SCORED if looked_up else max(SCORED // 3, min(SCORED, _STEPS_FOR_Q // len(actions))),
-        routes=routes or zero(1),
-        n_routes=len(routes.roots) // TREES if routes else 0,
+        routes=routes.steps if routes else zero(1),
+        n_routes=len(routes.tells) if routes else 0,
+        tells=np.array(routes.tells if routes else (-1,), dtype=np.int64),
     )

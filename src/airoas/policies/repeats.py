@@ -21,6 +21,8 @@ from airoas.rng import stream
 
 BELIEFS, FEWEST = 24, 6
 """At which it is measured, as far as time goes, and in any case."""
+LIKELY = 1.0
+"""Errors beyond which routes are tried: they are three at most, so that trying them in vain costs little."""
 WORLDS = 16
 """One half to choose in, the other to compare in."""
 Visited = list[tuple[np.ndarray, np.ndarray]]
@@ -37,7 +39,7 @@ def seeking_gains(model: KernelModel, policy: Policy, visited: Visited, seconds:
     """The same of going to where much is told. Once it is told there is nothing more to go for: where a single action was the better one in
     the worlds to choose in, going there would not be chosen, and gains nothing."""
     gains = _gains(model, policy, visited, seconds, "routes", lambda tried: seekers(policy))
-    return is_beyond(*mean_and_error([gain if chosen else 0.0 for gain, chosen in gains]), len(gains)) if gains else False
+    return is_beyond(*mean_and_error([gain if chosen else 0.0 for gain, chosen in gains]), len(gains), LIKELY) if gains else False
 
 
 def _gains(

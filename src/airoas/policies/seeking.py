@@ -14,7 +14,7 @@ import numpy as np
 
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
 from airoas.compiler.kernels import kernel
-from airoas.policies.belief_mdp import FAR, SEEN, Policy
+from airoas.policies.belief_mdp import FAR, SEEN, Policy, Routes
 from airoas.policies.experience import Told
 from airoas.rng import stream
 
@@ -27,31 +27,46 @@ _OPEN = 0.1  # of a variance that is large among those met: where it is smaller 
 _MUCH = 0.6  # of the way from what is usually told to the most
 MOST_ROUTES = 3
 _ENOUGH = 1000  # states with what was told there
+_TRIED = 50  # times that an action was taken, for what it tells to be known
+_TELLS = 0.5  # of what the action tells that tells most: any that tells as much will do
 
 
-def find_routes(policy: Policy, told: Told) -> Forest | None:
-    """The forests of steps to where much is told of a number of the state, of those of which some places tell much more than others, the
-    greatest differences first; None where there are none."""
+def find_routes(policy: Policy, told: Told) -> Routes | None:
+    """The ways to where much is told of a number of the state, of those of which some places tell much more than others, the greatest
+    differences first; None where there are none."""
     numbers, rng = len(policy.components), np.random.default_rng(0)
     rows = rng.permutation(int(told.count))[: _NUMBERS // max(1, numbers)]
-    n, states, informative = len(rows), np.ascontiguousarray(told.states[rows]), []
+    n, states, actions, informative = len(rows), np.ascontiguousarray(told.states[rows]), told.actions[rows], []
     for c in range(numbers if n >= _ENOUGH else 0):
         spreads, nats = told.spreads[rows, c], told.nats[rows, c]
         asked = spreads > _OPEN * np.quantile(spreads, 0.9)  # of what is known already nothing is told anywhere
+        by, tells = _telling(nats[asked], actions[asked])
+        asked &= np.isin(actions, by)
         if asked.sum() < _ENOUGH:
             continue
         known = _learned(np.ascontiguousarray(states[asked]), nats[asked, None], c)
         nats = _at(known, states)
         usual, most = float(np.median(nats)), float(np.quantile(nats, 0.999))
         if most - usual >= 0.5 * SEEN:
-            informative.append((most - usual, c, known, nats, usual + _MUCH * (most - usual)))
+            informative.append((most - usual, c, known, nats, usual + _MUCH * (most - usual), tells))
     some = min(n, _STATES, _STEPS // len(policy.actions))
-    forests = []
-    for _, _, known, nats, enough in sorted(informative, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
+    forests, telling = [], []
+    for _, _, known, nats, enough, tells in sorted(informative, key=lambda one: (-one[0], one[1]))[:MOST_ROUTES]:
         goals = np.flatnonzero(nats >= enough)
         chosen = np.union1d(rng.permutation(n)[:some], rng.permutation(goals)[: some // 4])
         forests.append(_steps(policy, known, states[chosen], enough))
-    return joined(forests) if forests else None
+        telling.append(tells)
+    return Routes(joined(forests), tuple(telling)) if forests else None
+
+
+def _telling(nats: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, int]:
+    """The actions by which much is told, at best; and the one that tells most, -1 where all of them do."""
+    tried = np.flatnonzero(np.bincount(actions, minlength=1) >= _TRIED)
+    if not len(tried):
+        return tried, -1
+    best = np.array([np.quantile(nats[actions == a], 0.99) for a in tried])
+    by = tried[best >= _TELLS * best.max()]
+    return by, -1 if len(by) == len(tried) else int(tried[best.argmax()])
 
 
 def joined(forests: list[Forest]) -> Forest:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airoas.bounds.learned.forest import TREES
 from airoas.errors import OptionError
 from airoas.policies.rollout import CUT
 
@@ -40,6 +41,7 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
         raise OptionError(f"{path!r} holds no learned policy ({type(error).__name__})", wrote) from None
     layout = _LAYOUT | (_FOREST if "roots" in arrays else {})
     layout |= {f"routes_{name}": part for name, part in _FOREST.items()} if "routes_roots" in arrays else {}
+    layout |= {"tells": ("i", 1)} if "routes_roots" in arrays else {}
     wrong = next((name for name, (kind, axes) in layout.items() if not _is_such(arrays.get(name), kind, axes)), "")
     wrong = wrong or next((name for name in ("repeats", "seeks") if int(arrays[name]) not in (0, 1)), "")
     wrong = wrong or ("policy" if str(arrays["policy"]) not in _POLICIES else "")
@@ -47,6 +49,10 @@ def read_stored(path: str | Path) -> dict[str, np.ndarray]:
     wrong = wrong or ("bias" if not np.isfinite(arrays["bias"]) else "")
     wrong = wrong or ("length" if not 1 <= int(arrays["length"]) <= CUT else "")
     wrong = wrong or ("returns" if arrays["returns"].shape != (len(arrays["validated"]), 2) else "")
+    if not wrong and "tells" in layout:
+        tells, most = arrays["tells"], int(arrays["actions"])
+        is_fine = len(arrays["routes_roots"]) == TREES * len(tells) and ((tells >= -1) & (tells < most)).all()
+        wrong = "" if is_fine else "tells"
     if wrong:
         raise OptionError(f"{path} is damaged: `{wrong}` is none of a learned policy", wrote)
     return {name: arrays[name] for name in layout}  # whatever else is there was not looked at

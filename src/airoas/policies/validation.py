@@ -92,6 +92,6 @@ def is_better(gains: np.ndarray, first: tuple[float, float], second: tuple[float
     return is_beyond(mean, math.sqrt(spread / (_SIMULATED + pairs - 1.0) / pairs), pairs)
 
 
-def is_beyond(gain: float, error: float, pairs: int) -> bool:
-    """Whether a mean of paired gains is above 0 beyond its error; of few pairs the error is not known well."""
-    return pairs > 2 and gain > SURE * (1.0 + 1.5 / (pairs - 2)) * error
+def is_beyond(gain: float, error: float, pairs: int, sure: float = SURE) -> bool:
+    """Whether a mean of paired gains is above 0 by so many errors; of few pairs the error is not known well."""
+    return pairs > 2 and gain > sure * (1.0 + 1.5 / (pairs - 2)) * error

@@ -98,7 +98,7 @@ class Regression:
 
     def lookup(self) -> Bound:
         """An `evaluate` that gives its values."""
-        return bind(_look_up, Values(features=self.features, forest=descent_of(self.forest)))
+        return bind(_look_up, Lookup(features=self.features, forest=descent_of(self.forest)))
 
     def leaves(self, states: Rows) -> np.ndarray:
         """[n, TREES] where states [n, .] end in each tree."""
@@ -116,10 +116,20 @@ class Regression:
 def regress(states: Rows, kinds: tuple[str, ...], targets: np.ndarray, fewest: int, rng: Rng) -> Regression:
     """What splits states [n, .] by their targets [n, width], with so many at least in a leaf; its values are for `learn`."""
     features = features_of(states, kinds)
-    return Regression(features, grow(read(features, states), targets, fewest, rng))
+    return Regression(features, grow(read(features, states), targets, fewest, rng, _tries(features)))
 
 
-class Values(Record):
+def _tries(features: Features) -> np.ndarray:
+    """Which features to split by, each as often as it is to be tried: the bits of a component together as often as a component."""
+    most = int(features.bit.max()) + 1
+    tries = [
+        max(1, most // int((features.component == c).sum())) if bit >= 0 else max(1, most)
+        for c, bit in zip(features.component, features.bit, strict=True)
+    ]
+    return np.repeat(np.arange(len(tries)), tries)
+
+
+class Lookup(Record):
     """A regression in the form in which many states are looked up at once."""
 
     features: Features
@@ -127,8 +137,8 @@ class Values(Record):
 
 
 @kernel
-def _look_up(values: Values, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    features, forest = values.features, values.forest
+def _look_up(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+    features, forest = lookup.features, lookup.forest
     n, read, width = len(states), len(features.component), forest.values.shape[1]
     rows, nodes = np.zeros((n, read + 1)), np.zeros(n, np.int32)
     count = 0
@@ -149,9 +159,9 @@ def _look_up(values: Values, states: Rows, alive: Mask, out: Matrix, at: int) ->
                 r += 1
 
 
-def _descend(values: Values, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+def _descend(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
-    features, forest = values.features, values.forest
+    features, forest = lookup.features, lookup.forest
     read, width = len(features.component), forest.values.shape[1]
     for i in range(len(states)):
         if alive[i]:

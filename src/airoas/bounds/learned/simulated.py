@@ -32,11 +32,12 @@ _MOST_STATES, _MOST_PAIRS = 20_000, 400_000  # of a state and an action
 _DRAWS = 4  # of a step that is random
 _FEWEST = 500  # states
 _KEPT = 5  # states of a walk
+_WAYS = 50  # one in so many at most is on a way to a high reward
 _TESTED = 1000  # states to judge the forest by
 _LEAVES = 6, 30, 150  # fewest states in one, of returns: more where they are a matter of chance
 _SMALL_LEAF = 2  # of values
 _RUNS = 8  # from each
-_ROUNDS, _MOST_ROUNDS, _PATIENCE = 5, 15, 3  # at least; as long as following the values earns more than so many rounds before
+_ROUNDS, _MOST_ROUNDS, _PATIENCE = 5, 15, 3  # at least, and at most: until following the values has earned no more in so many
 _SWEEPS, _LOOKUPS = 150, 600_000_000  # of a round, at most; a round begins with the values of the one before
 _WALKERS = 500  # that follow the values learned so far, for states to learn from in the next round
 _WANDERING = 0.2  # of their steps are random
@@ -96,7 +97,7 @@ def sample(model: KernelModel, most: int, key: str = "learned") -> np.ndarray:
     wanted = min(most, max(_FEWEST, most // _thrift()))
     keep = _KEPT / horizon(model)
     walks = math.ceil(wanted / max(1.0, _KEPT))
-    return _some(np.concatenate((walk(model, walks, 4, min(1.0, keep), stream(0, key)), explore(model))), wanted)
+    return _some(np.concatenate((walk(model, walks, 4, min(1.0, keep), stream(0, key)), _some(explore(model), wanted // _WAYS))), wanted)
 
 
 def _some(states: Rows, most: int) -> np.ndarray:
@@ -133,7 +134,7 @@ def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Reg
     workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
     kinds = model.shapes.state.kinds
     known = Regression(features_of(states, kinds), zero(1))
-    values, found = np.zeros((n, 1)), list[tuple[float, Regression]]()
+    values, best, most, since = np.zeros((n, 1)), known, -math.inf, 0
     sweeps = min(_SWEEPS, _LOOKUPS // max(1, len(stepped.after) * TREES))
     for round_ in range(_MOST_ROUNDS if follows else _ROUNDS):
         # the values tell where to split and which states to learn from, and both what the values are
@@ -149,12 +150,13 @@ def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Reg
                 break
         if follows:
             met, earned = _meet(model, known.lookup(), n // 2, stream(round_ + 1, "met"))
-            found.append((earned, known))
-            best = max(range(len(found)), key=lambda k: found[k][0])
-            if round_ + 1 >= _ROUNDS and round_ - best >= _PATIENCE:
+            since += 1
+            if earned.mean() > most + float(earned.std()) / math.sqrt(len(earned)):
+                best, most, since = known, float(earned.mean()), 0
+            if round_ + 1 >= _ROUNDS and since >= _PATIENCE:
                 break
             states = np.concatenate((met, states[len(met) :]))
-    return found[best][1] if follows else known
+    return best if follows else known
 
 
 def _excess(model: KernelModel, known: Regression) -> float:
@@ -167,9 +169,9 @@ def _excess(model: KernelModel, known: Regression) -> float:
     return math.sqrt(_mean(np.maximum(0.0, earned - estimates[:, 0]) ** 2))
 
 
-def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> tuple[np.ndarray, float]:
-    """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken; and what is
-    earned so, in the mean."""
+def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    """States [n, dim], so many at most, that are met on the way where mostly the best action by a value of states is taken; and what each
+    walker earned."""
     walkers = max(1, min(_WALKERS, most))
     states, alive = np.zeros((walkers, model.shapes.state.size)), np.zeros(walkers, np.bool_)
     batch(model).initial(states, alive, rng.bits(62))
@@ -179,7 +181,7 @@ def _meet(model: KernelModel, value: Bound, most: int, rng: Rng) -> tuple[np.nda
     _follow(work, horizon(model), rng.bits(62))
     met: np.ndarray = work.kept[: work.n_kept]
     _, first = np.unique(met, axis=0, return_index=True)  # a walker that stands still tells nothing more
-    return _some(met[np.sort(first)], most), _mean(work.earned)
+    return _some(met[np.sort(first)], most), work.earned
 
 
 def follow_greedily(model: KernelModel, value: Bound, states: Rows) -> np.ndarray:
