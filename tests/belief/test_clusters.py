@@ -1,5 +1,7 @@
 """Clusters of particles, and the smoothing that keeps to them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conjugate import PLAIN, Line, Seen
@@ -7,6 +9,7 @@ from conjugate import PLAIN, Line, Seen
 import airoas
 from airoas import Particles, anneal
 from airoas.belief.tempering.clusters import find_clusters, find_cut, make_clusters, most_clusters
+from airoas.belief.tempering.smoothing import find_ends
 from airoas.compiler.specialise import specialise
 
 
@@ -80,6 +83,19 @@ def test_smoothing_keeps_to_the_cluster():
     off, ratio = errors()
     assert abs(off) < 0.15
     assert abs(ratio - 1.0) < 0.1
+
+
+def test_a_cluster_of_few_ends_where_the_belief_does():
+    """A thousand between walls at 0 and 1, and eight of a cluster of their own, of which the fifth is far from either."""
+    rows = np.concatenate([np.random.default_rng(0).uniform(size=1000), [0.1, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95]])[:, None]
+    system = SimpleNamespace(ancestors=rows, weights=np.full(1008, 1.0 / 1008.0), labels=np.repeat([0, 1], [1000, 8]))
+    clusters = SimpleNamespace(count=2, sums=np.zeros((3, 2)))
+    proposals = SimpleNamespace(axes=[0], clusters=clusters, boxes=np.zeros((2, 2, 1)))
+    for side in range(2):
+        find_ends(system, proposals, 0, side)
+    (low, high), (few_low, few_high) = proposals.boxes[:, :, 0]
+    assert -0.02 < low < 0.0 < rows.min() and rows.max() < high < 1.02
+    assert (few_low, few_high) == (low, high)  # alone they would end at -0.6 and 1.25
 
 
 def test_one_kernel_for_two_clusters_would_forget_the_cluster(monkeypatch):

@@ -180,6 +180,26 @@ def test_an_array_is_a_value(numbers: list[float], index: int, number: float) ->
     assert pickle.loads(pickle.dumps(after)) == after == copy.deepcopy(after) and Vector[4] is Vector[4,]
 
 
+def test_a_column_by_its_name() -> None:
+    """Of every field: what the states hold one by one."""
+    model, random = Everything(), np.random.default_rng(0)
+    shape = model.shapes.state
+    states = [
+        State(Pose(x, k), Flags[10](random.random(10) < 0.5), Flags[13, 13](random.random((13, 13)) < 0.5), *arrays, k % 2 == 0)
+        for k, x in enumerate(random.normal(size=5))
+        for arrays in [(Vector[LENGTH](random.normal(size=LENGTH)), Vector[13, 13](random.normal(size=(13, 13))))]
+    ]
+    rows = np.array([shape.to_row(state) for state in states])
+    for name in ("gathered", "map", "v", "grid"):
+        column, expected = shape.column(rows, name), np.array([getattr(state, name).copy() for state in states])
+        assert column.shape == expected.shape and column.dtype == expected.dtype and (column == expected).all()
+    assert shape.column(rows, "pose.x").tolist() == [state.pose.x for state in states]
+    assert shape.column(rows, "pose.n").dtype == np.int64 and shape.column(rows, "pose.n").tolist() == list(range(5))
+    assert shape.column(rows, "ok").tolist() == [True, False] * 2 + [True]
+    with pytest.raises(OptionError, match=r"no field 'gatherd'. Did you mean `gathered`\? They are pose.x, pose.n, gathered"):
+        shape.column(rows, "gatherd")
+
+
 def test_classes_by_text_and_by_constant() -> None:
     """Annotations that are text, as after `from __future__ import annotations`, are looked up in the module."""
     assert Shape.of(State(Pose(0.0, 0), Flags[10](), Flags[13, 13](), Vector[3](), Vector[13, 13](), True), "").parts[3] is Vector[3]

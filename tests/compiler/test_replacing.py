@@ -95,6 +95,26 @@ def test_the_named_fields_are_new_and_the_others_stay(mode):
     assert out.tolist() == [5.0, 7.0, 3.0, 0.0, 0.0, 0.0]
 
 
+@kernel
+def chosen(model, out, rng):
+    """Conditions among the values, while which the tuple waits: one within another, and none of them of the same type."""
+    s = model.initial(rng)
+    for i in range(len(out)):
+        t = s._replace(g=1.0 if i > 1 else 0.5, marks=i > 0 and i < 3, n=i if i > 1 or s.g < 0.0 else 7)
+        u = t._replace(pose=t.pose._replace(x=float(i) if i % 2 == 0 else 0.0, y=1.0) if t.marks[1] else s.pose._replace(x=-1.0))
+        out[i] = u.g + 10.0 * sum(u.marks) + 1000.0 * u.n + 1e5 * u.pose.x + 1e6 * u.pose.y
+
+
+def test_values_may_be_conditions():
+    told = {}
+    for mode in ("compiled", "debug", "interpreted"):
+        told[mode] = np.zeros(4)
+        with running(mode):
+            chosen(Replacing(), told[mode], stream(0))
+    assert told["compiled"].tolist() == told["debug"].tolist() == told["interpreted"].tolist()
+    assert told["compiled"][:3].tolist() == [0.5 + 7e3 - 1e5, 0.5 + 600.0 + 7e3 + 1e6, 1.0 + 600.0 + 2e3 + 2e5 + 1e6]
+
+
 WRONG = {
     "a field that there is not": (
         lambda self, s, a, rng: (s._replace(heihgts=0.0), 0.0),

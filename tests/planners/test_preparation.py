@@ -175,8 +175,10 @@ POMCP(iterations=20, c=5.0).prepare(load_class({drone_file(tmp_path)!r}, "MyMode
         assert ran.stdout == ""
         return ran.stderr.splitlines()
 
-    assert told() == [f"compiling MyModel: {notice.KEPT}"]
+    assert told() == [f"airoas: compiling MyModel: {notice.KEPT}"]
     assert told() == []  # as the line has promised
     (tmp_path / "nowhere").write_text("")
     environment["AIROAS_CACHE_DIR"] = str(tmp_path / "nowhere")
-    assert [line for line in told() if line.startswith("compiling")] == [f"compiling MyModel: {notice.NOT_KEPT}"]
+    assert [line for line in told() if "compiling" in line] == [f"airoas: compiling MyModel: {notice.NOT_KEPT}"]
+    program = f"import logging; logging.basicConfig(format='mine: %(message)s'){program}"
+    assert [line for line in told() if "compiling" in line] == [f"mine: compiling MyModel: {notice.NOT_KEPT}"]

@@ -69,6 +69,13 @@ def split(belief: Particles, n: int) -> Particles:
     return Particles._own(np.repeat(belief.states, copies, axis=0), np.repeat(belief.log_weights - np.log(copies), copies), belief._model)
 
 
+def unseen(belief: Particles) -> float:
+    """The weight that states have which were not drawn, about: as much as those that one particle alone has (Good, 1953)."""
+    weights = belief.weights
+    first, counts = _first_particles(belief.states, (weights > 0.0).astype(float), len(weights))
+    return float(weights[first[counts[first] == 1.0]].sum()) if first is not None else 1.0
+
+
 def diversity(belief: Particles) -> float:
     """How many equally likely states a belief of distinct ones amounts to (entropy of order 1/2; Rényi, 1961): with as many times as many
     particles the total variation is the same."""

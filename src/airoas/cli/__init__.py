@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from airoas import __version__
 from airoas.cli import bench, check, listing, pack, plot, replay, report, run, table, tune
 from airoas.cli.arguments import Parser
+from airoas.compiler.messages import LOGGER, Printing
 from airoas.errors import AiroasError, OptionError
 
 COMMANDS = (listing, run, check, bench, table, plot, report, replay, tune, pack)
@@ -59,17 +60,10 @@ def program() -> None:
     sys.exit(code)
 
 
-class _Printing(logging.Handler):
-    """What the library says, on standard error as it is at that moment: a live display may have taken its place."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print(f"airoas: {record.getMessage()}", file=sys.stderr, flush=True)
-
-
 @contextlib.contextmanager
 def _logging() -> Iterator[None]:
     """Print what the library logs, and its warnings."""
-    log, handler = logging.getLogger("airoas"), _Printing()
+    log, handler = LOGGER, Printing()
     level, propagate = log.level, log.propagate
     log.addHandler(handler)
     log.setLevel(logging.INFO)

@@ -1,6 +1,7 @@
 """One line for whoever waits while kernels are compiled.
 
-It goes through `logging`, which writes to standard error unless told otherwise: on a terminal, in a pipe and in a notebook.
+It goes through `logging`, which writes to standard error unless told otherwise (`messages.py`): on a terminal, in a pipe and in a
+notebook.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+
+from airoas.compiler import messages  # noqa: F401  (the form of what is said)
 
 QUIET = 2.0
 """Seconds of compilation without a word."""

@@ -8,7 +8,7 @@ from typing import Any
 from numba import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
-from numba.extending import models, overload, register_model
+from numba.extending import overload, register_model
 
 from airoas.compiler import fingerprint
 from airoas.compiler.arrays import COERCIONS, coerced
@@ -63,9 +63,7 @@ class _ReplaceType(types.BoundFunction):
         return _functions[self.this.instance_class].get_impl_key(signature)
 
 
-@register_model(_ReplaceType)
-class _ReplaceModel(models.OpaqueModel):
-    pass
+register_model(_ReplaceType)(lambda manager, kind: manager[kind.this])  # the tuple, kept while a condition among the values is worked out
 
 
 @infer_getattr

@@ -16,10 +16,10 @@ from airoas.compiler import (
     replacing,  # noqa: F401  (so it does)
 )
 from airoas.compiler.array_types import FixedArrayType
-from airoas.compiler.arrays import COERCIONS, FixedArray, coerced, lengths_of, read_flags, read_vector, write_array
+from airoas.compiler.arrays import BITS, COERCIONS, FixedArray, coerced, lengths_of, read_flags, read_vector, write_array
 from airoas.compiler.coercion import as_bool, as_float, as_whole
 from airoas.compiler.specialise import compiled_record, constructor, define
-from airoas.errors import ModelError
+from airoas.errors import ModelError, OptionError, suggest
 
 _READ = {float: "table[i, {}]", int: "int(table[i, {}])", bool: "table[i, {}] != 0.0"}
 _SCOPE = {function.__name__: function for function in (*COERCIONS.values(), as_whole, read_vector, read_flags, write_array)}
@@ -158,17 +158,44 @@ class Shape(NamedTuple):
         """The value that a row of numbers stands for."""
         values, at = [], 0
         for part in self.parts:
-            width = part.size if isinstance(part, Shape) else part.n_words if issubclass(part, FixedArray) else 1
-            numbers = row[at : at + width]
+            numbers = row[at : at + _width(part)]
             if isinstance(part, Shape):
                 values.append(part.from_row(numbers))
             else:
                 values.append(part.from_words(numbers) if issubclass(part, FixedArray) else part(numbers[0]))
-            at += width
+            at += _width(part)
         return self.record(*values) if self.record else tuple(values)
+
+    def column(self, rows: Any, name: str) -> np.ndarray:
+        """What rows [N, size], as the states of a belief are, hold of a field: floats, whole numbers or flags [N], of a Vector or Flags
+        [N, *shape]. `pose.x` is a field of a field."""
+        part, at = self._positions().get(name, (None, 0))
+        if part is None:
+            raise OptionError(f"there is no field {name!r}", f"{suggest(name, self._positions())}They are {', '.join(self._positions())}.")
+        if not issubclass(part, FixedArray):
+            return np.asarray(rows)[:, at].astype(part)
+        words = np.asarray(rows)[:, at : at + part.n_words]
+        if part.holds_flags:
+            k = np.arange(part.size)
+            words = (words.astype(np.int64)[:, k // BITS] >> k % BITS & 1).astype(np.bool_)
+        return words.reshape(-1, *part.shape)
+
+    def _positions(self, at: int = 0, before: str = "") -> dict[str, tuple[Any, int]]:
+        """Of each field its part and the number in a row at which it begins."""
+        result: dict[str, tuple[Any, int]] = {}
+        for k, part in enumerate(self.parts):
+            name = self.field(k, before)
+            result |= part._positions(at, f"{name}.") if isinstance(part, Shape) else {name: (part, at)}
+            at += _width(part)
+        return result
 
     def __str__(self) -> str:
         return f"({', '.join(str(part) if isinstance(part, Shape) else part.__name__ for part in self.parts)})"
+
+
+def _width(part: Any) -> int:
+    """How many numbers of a row a part takes."""
+    return part.size if isinstance(part, Shape) else part.n_words if issubclass(part, FixedArray) else 1
 
 
 @functools.lru_cache(256)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from airoas.belief.distinct import are_few, diversity, is_whole, merged, split
+from airoas.belief.distinct import are_few, diversity, is_whole, merged, split, unseen
 from airoas.belief.filters.interface import Updated, as_particles
+from airoas.belief.filters.parts import Parts
 from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import InitialDraws, Particles
 from airoas.belief.tempering.anneal import anneal, check_device, check_moves
@@ -96,7 +98,8 @@ class AdaptiveFilter(AnnealedFilter):
     """As many particles as the belief asks for.
 
     It begins with twenty times `particles`, and where few of them explain the first observation it draws more from the initial belief,
-    up to ten times as many: what is not among them then will not come back. Where it resamples a belief that has narrowed to a tenth of
+    up to ten times as many: what is not among them then will not come back. It draws more of where a belief's states lead to, too, if these
+    are whole numbers and few, and lead to more than was drawn. Where it resamples a belief that has narrowed to a tenth of
     the initial one it leaves fewer, in proportion to the spread, down to `particles`; never less than half of those before, for what is
     thinned out is gone. A plain update while enough of them explain what was seen; annealed where hardly any does, or where a number
     that nothing moves has few values left, unless that explains it less.
@@ -128,8 +131,8 @@ class AdaptiveFilter(AnnealedFilter):
             plain = anneal(model, before, action, observation, rng, mode="none", device=self.device)
         except ParticleDeprivationError:
             plain = None
-        if isinstance(before, InitialDraws):
-            plain = self._with_more(model, plain, action, observation, rng, clock)
+        if isinstance(before, InitialDraws) or self._merges(model):
+            plain = self._with_more(model, before, plain, action, observation, rng, clock)
         inefficiency = plain.inefficiency[1] if plain else math.inf
         hardly = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
         poor = hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before, _FEW_VALUES * self.particles))
@@ -163,25 +166,23 @@ class AdaptiveFilter(AnnealedFilter):
         return belief.draw(max(_level(spread / _SURE, self.particles), n // 2), rng)
 
     def _with_more(
-        self, model: KernelModel, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock
+        self, model: KernelModel, before: Particles, plain: Annealed | None, action: Any, observation: Any, rng: Rng, clock: _Clock
     ) -> Annealed | None:
-        """The first update with more draws of the initial belief, until enough of them explain what was seen."""
-        parts, tried, ess = [plain] if plain else [], 1, plain.belief.ess if plain else 0.0
-        while ess < _ENOUGH * self.particles and tried < _BATCHES and clock.has_time():
-            more = self._sample(model, _MOST * self.particles, rng)
-            with contextlib.suppress(ParticleDeprivationError):
-                parts.append(anneal(model, more, action, observation, rng, mode="none"))
-                ess += parts[-1].belief.ess
-            tried += 1
-        if not parts or tried == 1:
-            return plain
-        logs = np.concatenate([part.belief.log_weights + part.log_evidence for part in parts])
-        likely = logs > logs.max() + _NEGLIGIBLE
-        states = np.concatenate([part.belief.states for part in parts])[likely]
-        merged = Particles(states, log_weights=logs[likely])._of(model)
-        log_evidence = float(np.logaddexp.reduce([part.log_evidence for part in parts])) - math.log(tried)
-        inefficiency = _MOST * self.particles / merged.ess
-        return replace(parts[0], belief=merged, log_evidence=log_evidence, inefficiency=(inefficiency, inefficiency))
+        """An update with more draws, until enough of them explain what was seen: of the initial belief; or of where states that are
+        distinct lead to, while it seems that they lead to others, too."""
+        most, parts, states = _MOST * self.particles, Parts(model, plain, len(before)), None
+        if not isinstance(before, InitialDraws):
+            mild = plain is not None and plain.inefficiency[1] <= _MOST_UNEVEN
+            states = merged(before, len(before) // 2) if not mild else None
+            if states is None:
+                return plain
+        while parts.ess < _ENOUGH * self.particles and parts.tried < _BATCHES and clock.has_time():
+            so_far = parts.joined() if states and parts.ess >= _TELLING else None
+            if so_far and unseen(so_far.belief) < _UNSEEN:
+                break
+            more = split(states, most) if states else self._sample(model, most, rng)
+            parts.add(functools.partial(anneal, model, more, action, observation, rng, mode="none"), most)
+        return parts.joined()
 
     def _annealed(self, model: KernelModel, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
         return AnnealedFilter.update(self, model, few, action, observation, rng)
@@ -263,11 +264,13 @@ class _Clock:
 _MOST = 20
 """Times `particles`, at most."""
 _BATCHES = 10
-"""Times as many draws of the initial belief, at most."""
+"""Times as many draws, at most."""
 _ENOUGH = 0.2
 """Of `particles`: where as many are effective after the first observation no more are drawn."""
-_NEGLIGIBLE = -20.0
-"""Log weight, relative to the largest, below which a draw is let go."""
+_TELLING = 100
+"""Effective draws, of which those of states drawn once tell what is unseen."""
+_UNSEEN = 0.001
+"""Of the weight: where states that were not drawn seem to have less no more are drawn."""
 _LEAST = 0.02
 """Of `particles`: where fewer are effective they are annealed."""
 _MISSED = 0.3

@@ -99,24 +99,38 @@ def is_within(rows: Rows, i: int, proposals: Proposals, c: int) -> bool:
 def find_ends(system: System, proposals: Proposals, k: int, side: int) -> None:
     """Where the clusters end along an axis: as far beyond the outermost particle as that lies beyond the fifth that differs.
 
-    At a wall particles are dense and the distance is next to nothing; in a tail it is as long as the tail.
+    At a wall particles are dense and the distance is next to nothing; in a tail it is as long as the tail. No cluster ends beyond the
+    whole belief: of few particles the fifth may be far from a wall.
     """
     axis, sign, count, sums = proposals.axes[k], 2.0 * side - 1.0, proposals.clusters.count, proposals.clusters.sums
+    end = find_end(system, axis, sign)
+    if count == 1:
+        proposals.boxes[0, side, k] = sign * end
+        return
     outermost, reached, nearest = sums[0], sums[1], sums[2]
     for c in range(count):
         outermost[c] = reached[c] = math.inf
     for rank in range(_EDGE):
-        if count == 1:
-            nearest[0] = farthest_below(system.ancestors, system.weights, axis, sign, reached[0])
-        else:
-            fill_farthest(system, axis, sign, count, reached, nearest)
+        fill_farthest(system, axis, sign, count, reached, nearest)
         for c in range(count):
             if nearest[c] > -math.inf:
                 reached[c] = nearest[c]
             if rank == 0:
                 outermost[c] = reached[c]
     for c in range(count):
-        proposals.boxes[c, side, k] = sign * (2.0 * outermost[c] - reached[c])
+        proposals.boxes[c, side, k] = sign * min(end, 2.0 * outermost[c] - reached[c])
+
+
+def find_end(system: System, axis: int, sign: float) -> float:
+    """The same of the whole belief, times the sign."""
+    outermost = reached = math.inf
+    for rank in range(_EDGE):
+        nearest = farthest_below(system.ancestors, system.weights, axis, sign, reached)
+        if nearest > -math.inf:
+            reached = nearest
+        if rank == 0:
+            outermost = reached
+    return 2.0 * outermost - reached
 
 
 def farthest_below(rows: Rows, weights: Weights, axis: int, sign: float, limit: float) -> float:
