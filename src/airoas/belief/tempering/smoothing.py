@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from airoas.belief.tempering.system import Proposals, System, add_normals, fit_covariances
-from airoas.compiler.lanes import lane, lanes
+from airoas.compiler.lanes import lane, lanes, largest
 from airoas.compiler.specialise import noinline
 from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.rng import Rng, new_stream
@@ -119,6 +119,7 @@ def find_ends(system: System, proposals: Proposals, k: int, side: int) -> None:
         proposals.boxes[c, side, k] = sign * (2.0 * outermost[c] - reached[c])
 
 
+@largest
 def farthest_below(rows: Rows, weights: Weights, axis: int, sign: float, limit: float) -> float:
     """The largest of the numbers below a limit; -inf where there is none."""
     nearest = -math.inf

@@ -12,6 +12,7 @@ import numpy as np
 from airoas.bounds.sides import bind
 from airoas.compiler import fingerprint
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import ON_DEVICE
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import Rng
@@ -240,7 +241,7 @@ def _look_up(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) 
 def _descend(descent: Descent, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
     dim, width = states.shape[1], descent.values.shape[1]
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             for j in range(width):
                 out[i, at + j] = 0.0
