@@ -27,7 +27,7 @@ from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel
 from airoas.compiler.lanes import LARGEST, WARP, each, lane, lanes
 from airoas.compiler.native import HasNative, ModelAddressType, ModelType, opened, size_of, value_of
-from airoas.compiler.specialise import ON_DEVICE, TOGETHER, define, fingerprint_of, is_shared, specialise, unique_name
+from airoas.compiler.specialise import ON_DEVICE, WARP_FUNCTIONS, define, fingerprint_of, is_shared, specialise, unique_name
 from airoas.errors import OptionError
 
 REGISTERS = 0
@@ -46,7 +46,7 @@ def _spread(n: int) -> Any:
     return range(numba.cuda.grid(1) % WARP * warps + numba.cuda.grid(1) // WARP, n, warps * WARP)
 
 
-def _turns(n: int) -> Any:
+def _strided(n: int) -> Any:
     return range(numba.cuda.grid(1) % WARP, n, WARP)
 
 
@@ -58,7 +58,7 @@ def _lane() -> int:
     return numba.cuda.grid(1)  # type: ignore[no-any-return]
 
 
-def _turn() -> int:
+def _lane_of_warp() -> int:
     return numba.cuda.grid(1) % WARP  # type: ignore[no-any-return]
 
 
@@ -104,11 +104,11 @@ _ALL: dict[Any, Any] = {now: _now, math.floor: _floor, math.ceil: _ceil}
 ON_DEVICE["cuda"].update(_ALL | {lanes: _lanes, lane: _lane, each: _spread})
 ON_DEVICE["alone"].update(_ALL | {each: _spread})
 ON_DEVICE["warp"].update(_ALL | {each: _by_warps})
-ON_DEVICE["turns"].update(_ALL | {lanes: _turns, lane: _turn})
+ON_DEVICE["shared"].update(_ALL | {lanes: _strided, lane: _lane_of_warp})
 
 
 @intrinsic
-def _apart(context: Any) -> Any:
+def _noinline(context: Any) -> Any:
     """Have the function at hand called, whatever the optimiser thinks: thousands of warps, each at another place of a program that is
     too long, would wait for the program."""
 
@@ -119,38 +119,38 @@ def _apart(context: Any) -> Any:
     return numba.void(), emit
 
 
-def _together(function: python_types.FunctionType, compiled: Any) -> python_types.FunctionType:
+def _warp_function(function: python_types.FunctionType, compiled: Any) -> python_types.FunctionType:
     """A function as the threads of a warp call it: together, where it loops over `lanes`."""
     names = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
-    scope: dict[str, Any] = {"apart": _apart, "function": compiled}
-    source = f"def together({names}):\n    apart()\n"
+    scope: dict[str, Any] = {"noinline": _noinline, "function": compiled}
+    source = f"def warp_function({names}):\n    noinline()\n"
     if is_shared(function):
         kind = _returned_kind(function)
-        parts = [f"folded(result{at}, largest)" for at in kind.places]
+        parts = [f"folded(result{at}, largest)" for at in kind.positions]
         source += f"    meet()\n    result = function({names})\n    meet()\n    return {kind.joined(parts)}\n"
-        scope |= {name: specialise(part, "turns") for name, part in _AROUND.items()} | {"made": kind.made}
+        scope |= {name: specialise(part, "shared") for name, part in _AROUND.items()} | {"record": kind.record}
         scope |= {"largest": function in LARGEST}
     else:
         source += f"    return function({names})\n"
-    both = define(source, "together", **scope)
-    both.__name__ = both.__qualname__ = unique_name(function) + "_together"
+    both = define(source, "warp_function", **scope)
+    both.__name__ = both.__qualname__ = unique_name(function) + "_warp_function"
     return both
 
 
 class _ReturnedKind(NamedTuple):
     """What a function says that it returns."""
 
-    places: tuple[str, ...]
+    positions: tuple[str, ...]
     """Where its numbers are in it."""
-    made: Any
+    record: Any
     """The NamedTuple that they make up."""
 
     def joined(self, parts: list[str]) -> str:
-        if self.made is not None:
-            return f"made({', '.join(parts)})"
+        if self.record is not None:
+            return f"record({', '.join(parts)})"
         if not parts:
             return "None"
-        return parts[0] if self.places == ("",) else f"({', '.join(parts)},)"
+        return parts[0] if self.positions == ("",) else f"({', '.join(parts)},)"
 
 
 def _returned_kind(function: python_types.FunctionType) -> _ReturnedKind:
@@ -165,7 +165,7 @@ def _returned_kind(function: python_types.FunctionType) -> _ReturnedKind:
     return _ReturnedKind(("",), None)
 
 
-TOGETHER.append(_together)
+WARP_FUNCTIONS.append(_warp_function)
 
 
 # --- compiling ---

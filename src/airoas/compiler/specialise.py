@@ -143,10 +143,10 @@ _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
-ON_DEVICE: dict[str, dict[Any, python_types.FunctionType]] = {"cuda": {}, "alone": {}, "warp": {}, "turns": {}}
-"""The modes of a GPU, and what stands in each for a function. "turns": what "warp" shares among the threads of one."""
+ON_DEVICE: dict[str, dict[Any, python_types.FunctionType]] = {"cuda": {}, "alone": {}, "warp": {}, "shared": {}}
+"""The modes of a GPU, and what stands in each for a function. "shared": what "warp" shares among the threads of one."""
 
-TOGETHER: list[Callable[[python_types.FunctionType, Any], python_types.FunctionType]] = []
+WARP_FUNCTIONS: list[Callable[[python_types.FunctionType, Any], python_types.FunctionType]] = []
 """What makes of a function, and of what it is compiled to, the one that a warp calls."""
 
 _noinline: set[python_types.FunctionType] = set()
@@ -199,10 +199,10 @@ def _jit(copy: python_types.FunctionType, mode: str, function: python_types.Func
     if mode in ON_DEVICE:
         from numba import cuda
 
-        apart = is_noinline(function) or (mode == "warp" and is_shared(function))
-        if mode == "warp" and apart and not is_shared(function):
-            copy = TOGETHER[0](function, cuda.jit(device=True, forceinline=True)(copy))
-        return cuda.jit(device=True, forceinline=not apart and not _calls_itself(function))(copy)
+        called = is_noinline(function) or (mode == "warp" and is_shared(function))
+        if mode == "warp" and called and not is_shared(function):
+            copy = WARP_FUNCTIONS[0](function, cuda.jit(device=True, forceinline=True)(copy))
+        return cuda.jit(device=True, forceinline=not called and not _calls_itself(function))(copy)
     pipeline = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
     return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **pipeline)(copy)
 
@@ -267,7 +267,7 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
         return _specialised[function, mode]
 
     if mode == "warp" and is_shared(function):
-        return finish(TOGETHER[0](function, specialise(function, "turns")))
+        return finish(WARP_FUNCTIONS[0](function, specialise(function, "shared")))
     name = function.__name__ if mode == "interpreted" else unique_name(function)
     try:
         return fingerprint.rebind_globals(function, convert, finish, name=name, keep=("_record",) if function in _records_of else ())

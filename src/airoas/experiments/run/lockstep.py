@@ -33,8 +33,8 @@ class _StoppedError(BaseException):
 class _Episode:
     """A task under way: what it asks for, and its row in the end."""
 
-    def __init__(self, task: Task, together: Lockstep) -> None:
-        self.task, self._together = task, together
+    def __init__(self, task: Task, runner: Lockstep) -> None:
+        self.task, self._runner = task, runner
         self.asked: tuple[Any, KernelModel, Particles, Rng] | None = None
         self.answer: Decision | None = None
         self.row: Row | None = None
@@ -58,13 +58,13 @@ class _Episode:
 
     def _wait(self) -> None:
         self._turn.acquire()
-        if self._together.closed:
+        if self._runner.closed:
             raise _StoppedError
 
     def _play(self) -> None:
         try:
             self._wait()
-            self.row = played(self.task, lambda planner: _Asking(planner, self))
+            self.row = played(self.task, lambda planner: _Deferred(planner, self))
         except _StoppedError:
             pass
         except BaseException as error:
@@ -73,7 +73,7 @@ class _Episode:
         self._paused.release()
 
 
-class _Asking:
+class _Deferred:
     """A planner that asks for its decisions."""
 
     def __init__(self, planner: Any, episode: _Episode) -> None:
@@ -102,23 +102,21 @@ class Lockstep:
 
     def collect(self, seconds: float) -> list[Row]:
         """A move of every episode; the rows of those that have ended."""
+        groups: dict[Any, list[_Episode]] = {}
+        for episode in self._running:
+            if episode.asked is not None:
+                planner, model = episode.asked[:2]
+                groups.setdefault((repr(planner), model.fingerprint), []).append(episode)
+        for group in groups.values():
+            self._decide(group)
         for episode in self._running:
             episode.go_on()
             if episode.error is not None:
                 raise episode.error
         rows: list[Row] = [episode.row for episode in self._running if episode.row is not None]
         self._running = [episode for episode in self._running if episode.row is None]
-        groups: dict[Any, list[_Episode]] = {}
-        for episode in self._running:
-            assert episode.asked is not None
-            planner, model, belief, _ = episode.asked
-            if not belief.weights.any():
-                raise AssertionError("no belief is empty")
-            groups.setdefault((repr(planner), model.fingerprint), []).append(episode)
-        for group in groups.values():
-            self._decide(group)
         for row in rows:
-            row["machine"]["device"] = self._device.name
+            row["machine"] = {**row["machine"], "device": self._device.name}
         return rows
 
     def _decide(self, group: list[_Episode]) -> None:
@@ -130,9 +128,9 @@ class Lockstep:
         except RuntimeError as error:
             problem = f"the GPU stopped in the middle of {len(group)} decisions ({error})"
             raise WorkerError(problem, "episodes that are over are kept; the same command goes on, with fewer at once by --jobs.") from None
-        share = (time.perf_counter() - begun) / len(group)
+        seconds = (time.perf_counter() - begun) / len(group)
         for k, episode in enumerate(group):
-            stats = Stats(str(decided.stops[k]), share, trials=int(decided.trials[k]), nodes=int(decided.nodes[k]))
+            stats = Stats(str(decided.stops[k]), seconds, trials=int(decided.trials[k]), nodes=int(decided.nodes[k]))
             bounds = float(decided.lower[k]), float(decided.upper[k])
             episode.answer = Decision(int(decided.actions[k]), float(decided.values[k]), *bounds, stats)
 

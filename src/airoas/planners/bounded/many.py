@@ -73,12 +73,12 @@ def plan_many(device: Device, planner: Any, model: KernelModel, beliefs: Sequenc
     begun = {name: _start(session, belief, rng) for name, (belief, rng) in starts.items()}
     fleet = _Searches(device, session, [begun[id(belief)] for belief in beliefs], np.array([rng._word[0] for rng in rngs], np.uint64))
     full = full_capacity(*session.tree_sizes())
-    capacity = session.room = session.room or _first_capacity(session, beliefs[0], Rng(rngs[0]._word[0]))
+    capacity = session.capacity = session.capacity or _first_capacity(session, beliefs[0], Rng(rngs[0]._word[0]))
     waiting = np.arange(len(beliefs))
     while len(waiting):
         count, waiting = len(waiting), fleet.grow(capacity, waiting, capacity == full)
         if len(waiting) <= len(beliefs) // 2 < count:  # enough for most, here and at the next decisions
-            session.room = capacity
+            session.capacity = capacity
         capacity = Capacity(*(min(2 * most, limit) for most, limit in zip(capacity, full, strict=True)))
     for rng, word in zip(rngs, fleet.words.tolist(), strict=True):
         rng._word[0] = word
@@ -157,8 +157,8 @@ class _Searches:
         for mine, theirs in ((self._lower, lower), (self._upper, upper), (self._root, root)):
             mine[some[fine]] = theirs.get()[fine]
         for name, numbers in self._numbers.items():
-            found = status if name == "stop" else fleet.get(growth.search if name == "seed" else growth.tree, name)
-            numbers[some[fine]] = found[fine]
+            values = status if name == "stop" else fleet.get(growth.search if name == "seed" else growth.tree, name)
+            numbers[some[fine]] = values[fine]
         left: np.ndarray = some[is_short]
         return left
 

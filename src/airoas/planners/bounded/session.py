@@ -164,7 +164,7 @@ class Session:
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
         self.is_new = True
-        self.room: Capacity | None = None
+        self.capacity: Capacity | None = None
         """That most trees of many need."""
         held = tree, _, search = self._take()
         self.kernel.prepare(tree, search)
