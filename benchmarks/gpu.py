@@ -5,7 +5,8 @@
     python benchmarks/gpu.py search        # results/gpu/search.csv: many decisions at once, of POMCP, AIROAS, AdaOPS and AR-DESPOT
 
 `--only NAME ...` takes some domains, `--planners` some planners, `--prepare` compiles and measures nothing (several of these may run side
-by side), `--out` is another folder. Rows of what is not measured stay in the file.
+by side), `--out` is another folder. Rows of what is not measured stay in the file. `--mode alone` grows a bounded tree by one thread in
+place of a warp, `--registers` and `--threads` set how many a thread takes at most, and how many threads a block has.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import math
 import statistics
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,13 @@ import numpy as np
 import airoas
 from airoas.belief.device import DeviceParticles
 from airoas.catalog import DOMAINS, find_domain
+from airoas.compiler import cuda
+from airoas.compiler import device as devices
 from airoas.compiler.device import device
 from airoas.compiler.kernels import kernel
 from airoas.compiler.lanes import lanes
 from airoas.planners import AIROAS, ARDESPOT, POMCP, AdaOPS
+from airoas.planners.bounded import many as bounded
 from airoas.rng import new_stream
 
 ROOT = Path(__file__).parents[1]
@@ -203,6 +208,8 @@ def search(name: str, which: str, trees: int, prepare: bool) -> dict[str, Any]:
     return {
         "model": name,
         "planner": which,
+        "mode": "alone" if which == "POMCP" else bounded.MODE.removeprefix("mode_"),
+        **kernel_attributes("search_many"),
         "trials": planner.iterations,
         "trees": trees,
         "gpu_ms": f"{1e3 * gpu:.1f}",
@@ -217,7 +224,21 @@ def search(name: str, which: str, trees: int, prepare: bool) -> dict[str, Any]:
     }
 
 
-MEASURED = ("model", "method", "planner", "particles", "trees")
+def kernel_attributes(name: str) -> dict[str, Any]:
+    """Registers and local memory of a thread, and how many warps of it a multiprocessor runs at a time."""
+    gpu = device()
+    kinds = gpu._driver.CUfunction_attribute
+    for (known, *_), (function, *_) in gpu._functions.items():
+        if known.__name__ == name:
+            registers = gpu.call("cuFuncGetAttribute", kinds.CU_FUNC_ATTRIBUTE_NUM_REGS, function)
+            local = gpu.call("cuFuncGetAttribute", kinds.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function)
+            blocks = gpu.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, devices.THREADS, 0)
+            warps = int(blocks) * devices.THREADS // cuda.WARP
+            return {"threads": devices.THREADS, "registers": int(registers), "local_bytes": int(local), "warps": warps}
+    return {}
+
+
+MEASURED = ("model", "method", "planner", "particles", "trees", "mode", "threads", "registers")
 
 
 def keep(path: Path, row: dict[str, Any]) -> None:
@@ -246,8 +267,12 @@ def main() -> None:
     parser.add_argument("--particles", type=int, nargs="*", default=[1_000_000, 10_000])
     parser.add_argument("--planners", nargs="*", default=list(PLANNERS), choices=list(PLANNERS))
     parser.add_argument("--trees", type=int, nargs="*", default=[1, 4096, 32_768])
+    parser.add_argument("--mode", choices=("warp", "alone"), default="warp")
+    parser.add_argument("--registers", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=devices.THREADS)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "gpu")
     options = parser.parse_args()
+    bounded.MODE, cuda.REGISTERS, devices.THREADS = f"mode_{options.mode}", options.registers, options.threads
     if options.part == "simulation":
         jobs: list[Any] = [(simulation, (name,)) for name in options.only or [*DOMAINS, README_MODEL]]
     elif options.part == "search":
@@ -258,8 +283,8 @@ def main() -> None:
     for function, arguments in jobs:
         try:
             row = function(*arguments, options.prepare)
-        except Exception as error:
-            print(f"{arguments}: {type(error).__name__}: {str(error)[:600]}", file=sys.stderr, flush=True)
+        except Exception:
+            print(f"{arguments}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
             continue
         if row:
             print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)

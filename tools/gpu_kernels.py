@@ -41,30 +41,30 @@ SEARCHED = {
 class LinkingDevice(HostDevice):
     """Compiles and links every kernel for sm_90 besides."""
 
-    mode_alone = "debug"  # any other mode of the CPU, to tell the two apart
+    mode, mode_alone, mode_warp = "cuda", "alone", "warp"
 
     def _load(self, kernel: Any, kinds: tuple[Any, ...], mode: str) -> tuple[Any, int]:
-        begun, gpu_mode = time.perf_counter(), {self.mode: "cuda", self.mode_alone: "alone"}[mode]
-        cubin, count, said = compile_kernel(kernel.function, tuple(_on_gpu(kind, gpu_mode) for kind in kinds), SM_90, gpu_mode)
+        begun = time.perf_counter()
+        cubin, count, said = compile_kernel(kernel.function, kinds, SM_90, mode)
         registers = re.findall(r"Used (\d+) registers", said)
         print(
             f"  {kernel.__name__}: {len(cubin):,} bytes, {'/'.join(registers)} registers, {time.perf_counter() - begun:.1f} s", flush=True
         )
-        loaded = super()._load(kernel, kinds, "compiled")
+        loaded = super()._load(kernel, tuple(_on_cpu(kind) for kind in kinds), "compiled")
         assert loaded[1] == count
         return loaded
 
 
-def _on_gpu(kind: Any, mode: str) -> Any:
-    """A type of the stand-in's as it is on a GPU."""
+def _on_cpu(kind: Any) -> Any:
+    """A type of a GPU's as it is to the thread that stands in."""
     if isinstance(kind, ModelAddressType):
-        return ModelAddressType(_on_gpu(kind.model, mode))
+        return ModelAddressType(_on_cpu(kind.model))
     if isinstance(kind, ModelType):
-        return ModelType(kind.native_class, mode, tuple(kind.fields.items()))
+        return ModelType(kind.native_class, "compiled", tuple(kind.fields.items()))
     if isinstance(kind, RecordType):
-        return RecordType(tuple((name, _on_gpu(field, mode)) for name, field in kind.fields.items()))
+        return RecordType(tuple((name, _on_cpu(field)) for name, field in kind.fields.items()))
     if isinstance(kind, DeviceBoundType):
-        return DeviceBoundType(kind.function, _on_gpu(kind.owner, mode), mode)
+        return DeviceBoundType(kind.function, _on_cpu(kind.owner), "compiled")
     return kind
 
 

@@ -15,7 +15,7 @@ from airoas.compiler.device import Device, DeviceRecord, word_list
 class HostDevice(Device):
     """Launches run here, one thread takes every turn."""
 
-    mode = mode_alone = "compiled"
+    mode = mode_alone = mode_warp = "compiled"
 
     def __init__(self) -> None:
         self.capability = (0, 0)

@@ -89,6 +89,7 @@ def test_a_tree_that_outgrows_its_room_is_grown_again(monkeypatch, more, log):
     assert rooms == [4]
     monkeypatch.setattr(bounded, "_MORE", more)
     monkeypatch.setattr(bounded, "_LOG", log)
+    planner.find(model)[0].capacity = None
     again = planner.plan_many(model, [belief] * 4, [stream(9, k) for k in range(4)])
     assert len(rooms) > 2
     for ours, theirs in zip(again, wanted, strict=True):

@@ -14,6 +14,7 @@ import numpy as np
 
 from airoas.belief.particles import admit
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.errors import OptionError
 from airoas.modelling.batch import batch
 from airoas.modelling.gate import as_numbers, check_states
@@ -134,7 +135,7 @@ class Number(Record):
 
 @kernel
 def _number(data: Number, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         out[i, at] = data.value
 
 
@@ -152,7 +153,7 @@ class ValueTable(Record):
 @kernel
 def _table_row(table: ValueTable, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     model = table.model
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             row = model.index(model.read_state(states, i))
             for k in range(table.values.shape[1]):
@@ -175,7 +176,7 @@ class Raised(Record):
 
 @kernel
 def heuristic(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             out[i, at] = model.heuristic(model.read_state(states, i))
 
@@ -196,28 +197,28 @@ def raised(estimate: Bound, width: int, offset: float) -> Bound:
 
 @kernel
 def value_bounds_lower(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[0]
 
 
 @kernel
 def value_bounds_upper(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             out[i, at] = model.value_bounds(model.read_state(states, i))[1]
 
 
 @kernel
 def plan_values(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             model.plan_values(model.read_state(states, i), out[i], at)
 
 
 @kernel
 def action_bounds(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
             model.action_bounds(s, out[i], at)

@@ -29,10 +29,11 @@ def add(commands: Any) -> None:
         "experiment", metavar="NAME", help="paper, sweep, ablation, literature, strangers, continuous, or a .toml file of yours"
     )
     bench.add_argument("--out", required=True, metavar="DIR", help="the folder for spec.toml and episodes.jsonl")
-    bench.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core)")
+    bench.add_argument("--jobs", type=positive, metavar="J", help="processes (default: one for each core); episodes at once on a GPU")
     scale = "smaller budgets and fewer episodes: quick, a factor, or a factor for each, as in episodes=0.1,seconds=0.02"
     bench.add_argument("--scale", default="", metavar="quick|X", help=scale)
     bench.add_argument("--only", default="", metavar="PART", help="the parts whose name begins so")
+    bench.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: a GPU makes the decisions, of many episodes at once")
     bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
     bench.add_argument("--retry", action="store_true", help="run failed episodes again")
     add_timeout(bench)
@@ -50,12 +51,19 @@ def _bench(options: argparse.Namespace) -> int:
     spec = read(options.experiment, options.scale, options.only)
     cores = len(os.sched_getaffinity(0))
     jobs = options.jobs or cores
-    if not options.cluster and jobs > cores and any("seconds" in cell.options for cell in spec.cells):
+    on_gpu = options.device == "cuda"
+    if on_gpu and (options.cluster or options.episode_timeout):
+        raise OptionError("--device cuda plays in this process", "leave --cluster and --episode-timeout out.")
+    if not options.cluster and not on_gpu and jobs > cores and any("seconds" in cell.options for cell in spec.cells):
         log.warning("%d jobs share %d cores: searches that are timed get less done", jobs, cores)
     if options.cluster and options.episode_timeout:
         raise OptionError("--episode-timeout is for processes of this machine", "leave it out, or leave --cluster out.")
 
     def runner() -> Runner:
+        if on_gpu:
+            from airoas.experiments.run.lockstep import MOST, Lockstep
+
+            return Lockstep(spec.tasks(), options.jobs or MOST)
         return _runner(spec, options.cluster, jobs, options.episode_timeout)
 
     try:

@@ -16,21 +16,22 @@ import types as python_types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
 from airoas.compiler import cache
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Kernel
-from airoas.compiler.lanes import each, lane, lanes
+from airoas.compiler.lanes import LARGEST, WARP, each, lane, lanes
 from airoas.compiler.native import HasNative, ModelAddressType, ModelType, opened, size_of, value_of
-from airoas.compiler.specialise import ON_DEVICE, define, fingerprint_of, specialise
+from airoas.compiler.specialise import ON_DEVICE, WARP_FUNCTIONS, define, fingerprint_of, is_shared, specialise, unique_name
 from airoas.errors import OptionError
 
-WARP = 32
-"""Threads that go together."""
+REGISTERS = 0
+"""Of a thread at most; 0: as many as the compiler takes."""
 
 # --- what functions mean there ---
 
@@ -45,12 +46,29 @@ def _spread(n: int) -> Any:
     return range(numba.cuda.grid(1) % WARP * warps + numba.cuda.grid(1) // WARP, n, warps * WARP)
 
 
+def _strided(n: int) -> Any:
+    return range(numba.cuda.grid(1) % WARP, n, WARP)
+
+
+def _by_warps(n: int) -> Any:
+    return range(numba.cuda.grid(1) // WARP, n, numba.cuda.gridsize(1) // WARP)
+
+
 def _lane() -> int:
     return numba.cuda.grid(1)  # type: ignore[no-any-return]
 
 
+def _lane_of_warp() -> int:
+    return numba.cuda.grid(1) % WARP  # type: ignore[no-any-return]
+
+
 def _warp() -> int:
     return numba.cuda.grid(1) // WARP  # type: ignore[no-any-return]
+
+
+def _meet() -> None:
+    """Wait for the other threads of the warp, and see what they wrote."""
+    numba.cuda.syncwarp()
 
 
 def _folded(x: float, largest: bool) -> float:
@@ -81,10 +99,73 @@ def _ceil(x: float) -> int:
     return whole + 1 if x > whole else whole
 
 
-_BOTH: dict[Any, Any] = {now: _now, math.floor: _floor, math.ceil: _ceil, each: _spread}
-_SHARED: dict[Any, Any] = {lanes: _lanes, lane: _lane}
-ON_DEVICE["cuda"].update(_BOTH | _SHARED)
-ON_DEVICE["alone"].update(_BOTH)
+_AROUND: dict[str, Any] = {"meet": _meet, "folded": _folded}
+_ALL: dict[Any, Any] = {now: _now, math.floor: _floor, math.ceil: _ceil}
+ON_DEVICE["cuda"].update(_ALL | {lanes: _lanes, lane: _lane, each: _spread})
+ON_DEVICE["alone"].update(_ALL | {each: _spread})
+ON_DEVICE["warp"].update(_ALL | {each: _by_warps})
+ON_DEVICE["shared"].update(_ALL | {lanes: _strided, lane: _lane_of_warp})
+
+
+@intrinsic
+def _noinline(context: Any) -> Any:
+    """Have the function at hand called, whatever the optimiser thinks: thousands of warps, each at another place of a program that is
+    too long, would wait for the program."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return numba.void(), emit
+
+
+def _warp_function(function: python_types.FunctionType, compiled: Any) -> python_types.FunctionType:
+    """A function as the threads of a warp call it: together, where it loops over `lanes`."""
+    names = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
+    scope: dict[str, Any] = {"noinline": _noinline, "function": compiled}
+    source = f"def warp_function({names}):\n    noinline()\n"
+    if is_shared(function):
+        kind = _returned_kind(function)
+        parts = [f"folded(result{at}, largest)" for at in kind.positions]
+        source += f"    meet()\n    result = function({names})\n    meet()\n    return {kind.joined(parts)}\n"
+        scope |= {name: specialise(part, "shared") for name, part in _AROUND.items()} | {"record": kind.record}
+        scope |= {"largest": function in LARGEST}
+    else:
+        source += f"    return function({names})\n"
+    both = define(source, "warp_function", **scope)
+    both.__name__ = both.__qualname__ = unique_name(function) + "_warp_function"
+    return both
+
+
+class _ReturnedKind(NamedTuple):
+    """What a function says that it returns."""
+
+    positions: tuple[str, ...]
+    """Where its numbers are in it."""
+    record: Any
+    """The NamedTuple that they make up."""
+
+    def joined(self, parts: list[str]) -> str:
+        if self.record is not None:
+            return f"record({', '.join(parts)})"
+        if not parts:
+            return "None"
+        return parts[0] if self.positions == ("",) else f"({', '.join(parts)},)"
+
+
+def _returned_kind(function: python_types.FunctionType) -> _ReturnedKind:
+    hint: Any = function.__annotations__["return"]
+    hint = eval(hint, function.__globals__) if isinstance(hint, str) else hint
+    if hint is None:
+        return _ReturnedKind((), None)
+    if hasattr(hint, "_fields"):
+        return _ReturnedKind(tuple(f".{name}" for name in hint._fields), hint)
+    if get_args(hint):
+        return _ReturnedKind(tuple(f"[{k}]" for k in range(len(get_args(hint)))), None)
+    return _ReturnedKind(("",), None)
+
+
+WARP_FUNCTIONS.append(_warp_function)
 
 
 # --- compiling ---
@@ -174,6 +255,7 @@ def _machine_code(ptx: str, capability: tuple[int, int]) -> tuple[bytes, str]:
     from cuda.bindings import nvjitlink
 
     options = [f"-arch=sm_{capability[0]}{capability[1]}", "-O3", "-fma=0", "-verbose"]
+    options += [f"-maxrregcount={REGISTERS}"] if REGISTERS else []
     handle = nvjitlink.create(len(options), options)
     try:
         raw = ptx.encode()
@@ -197,7 +279,10 @@ def stored_kernel(kernel: Kernel, kinds: tuple[Any, ...], capability: tuple[int,
     from numba_cuda import __version__
 
     own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    path = directory / f"{kernel.__name__}-{cache._key(digest, *map(cache.spelled, kinds), capability, mode, __version__, own)}.kernel"
+    path = (
+        directory
+        / f"{kernel.__name__}-{cache._key(digest, *map(cache.spelled, kinds), capability, mode, REGISTERS, __version__, own)}.kernel"
+    )
     payload = cache.read(path)
     if payload is None:
         cubin, count, _ = compile_kernel(kernel.function, kinds, capability, mode)

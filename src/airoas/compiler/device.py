@@ -17,10 +17,10 @@ import numba
 import numpy as np
 
 from airoas.compiler import fingerprint
-from airoas.compiler.cuda import WARP, model_type, require_extra, stored_kernel
+from airoas.compiler.cuda import model_type, require_extra, stored_kernel
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import Kernel, kernel
-from airoas.compiler.lanes import lanes
+from airoas.compiler.lanes import WARP, lanes
 from airoas.compiler.native import Bound, DeviceBoundType, HasNative, ModelAddressType, ModelType, Native, Record, RecordType
 from airoas.errors import OptionError
 
@@ -107,8 +107,8 @@ class DeviceRecord:
     """
 
     def __init__(self, device: Device, record: Record, large: Mapping[str, tuple[int, ...]], mode: str = "") -> None:
-        """large: the shapes of arrays that are there alone, which may be others than here; they begin as zeros. mode: of the device's
-        two, that of kernels which it has bound."""
+        """large: the shapes of arrays that are there alone, which may be others than here; they begin as zeros. mode: of the device's,
+        that of kernels which it has bound."""
         kinds = dict(record._numba_type_.fields)
         parts: dict[str, Any] = {}
         small: dict[str, np.ndarray] = {}
@@ -206,7 +206,7 @@ def _bits(x: float) -> int:
 class Device:
     """A GPU."""
 
-    mode, mode_alone = "cuda", "alone"
+    mode, mode_alone, mode_warp = "cuda", "alone", "warp"
 
     def __init__(self) -> None:
         require_extra()
@@ -296,11 +296,11 @@ class Device:
     def synchronise(self) -> None:
         self.call("cuCtxSynchronize")
 
-    def launch(self, kernel: Kernel, n: int, *arguments: Any, alone: bool = False) -> int:
-        """Run a kernel with a turn for each of n, and perhaps in the mode "alone", where each has a warp to itself as long as there are
+    def launch(self, kernel: Kernel, n: int, *arguments: Any, mode: str = "") -> int:
+        """Run a kernel with a turn for each of n, and perhaps in another mode, where each has a warp to itself as long as there are
         enough; by how many threads."""
-        function, count = self.function(kernel, *arguments, alone=alone)
-        return self._launch(function, WARP * n if alone else n, arguments, self.table(max(1, count)))[0]
+        function, count = self.function(kernel, *arguments, mode=mode)
+        return self._launch(function, WARP * n if mode else n, arguments, self.table(max(1, count)))[0]
 
     def fold(self, kernel: Kernel, n: int, *arguments: Any, largest: bool = False) -> list[float]:
         """The same; what it returns, added up over the threads (or the largest), always in the same order."""
@@ -324,13 +324,13 @@ class Device:
             self._tables[rows, columns] = self.allocate((rows, columns))
         return self._tables[rows, columns]
 
-    def function(self, kernel: Kernel, *arguments: Any, alone: bool = False) -> tuple[Any, int]:
+    def function(self, kernel: Kernel, *arguments: Any, mode: str = "") -> tuple[Any, int]:
         """A kernel for arguments of these types, compiled or from the disk, and how many numbers it returns."""
         kinds = tuple([_kind(x, kernel) for x in arguments])
-        key = (kernel, alone, *map(id, kinds))
+        key = (kernel, mode, *map(id, kinds))
         if key not in self._functions:
             try:
-                self._functions[key] = *self._load(kernel, kinds, self.mode_alone if alone else self.mode), kinds
+                self._functions[key] = *self._load(kernel, kinds, mode or self.mode), kinds
             except COMPILER_ERRORS as error:
                 raise explain(error, f"kernel {kernel.__name__} for a GPU") from error
         return self._functions[key][:2]

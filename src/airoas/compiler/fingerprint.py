@@ -24,7 +24,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
-from airoas.rng import hash_key, new_stream
+from airoas.rng import hash_key, new_stream, rng_type
 
 Reads = dict[str, "Reads"]
 """Names that code reads and, below each, the attributes that it reads of them: `{"math": {"sqrt": {}}, "State": {}}`."""
@@ -236,7 +236,7 @@ class _Digest:
             self._put("native", getattr(item, "__module__", ""), item.__name__)
         elif isinstance(item, type):
             self._class(item)
-        elif isinstance(item, Type) and is_native(item):
+        elif isinstance(item, Type) and (is_native(item) or item is rng_type):  # whose file is in every key
             self._put("numba", repr(item))
         elif kind.__module__ == "llvmlite.ir.types":
             self._put("llvm", str(item))

@@ -23,10 +23,10 @@ _BEGUN = 1 << 13
 class Fleet:
     """Copies of a record. An array that stands in several of its records is one array in each copy, too."""
 
-    def __init__(self, device: Device, record: Record, count: int, workspace: Sequence[np.ndarray] = ()) -> None:
-        """workspace: those of its arrays that are filled as the work goes on. A copy begins with what their first bytes hold here, and with
-        arbitrary ones beyond; all other arrays are copied whole."""
-        self._device, self.count = device, count
+    def __init__(self, device: Device, record: Record, count: int, mode: str, workspace: Sequence[np.ndarray] = ()) -> None:
+        """mode: of the kernels that work with them. workspace: those of its arrays that are filled as the work goes on. A copy begins with
+        what their first bytes hold here, and with arbitrary ones beyond; all other arrays are copied whole."""
+        self._device, self.count, self._mode = device, count, mode
         self._keep: list[Any] = []
         self._records: dict[int, int] = {}  # the offset of each, in words
         self._arrays: dict[int, int] = {}
@@ -101,7 +101,7 @@ class Fleet:
 
     def _bound(self, bound: Bound) -> tuple[DeviceBoundType, int]:
         """The model, or the record, of a bound kernel is one for all copies."""
-        mode, function = self._device.mode_alone, bound.kernel.function
+        mode, function = self._mode, bound.kernel.function
         if isinstance(bound.owner, Record):
             shared = DeviceRecord(self._device, bound.owner, {}, mode)
             shared.push()

@@ -2,7 +2,7 @@
 
 A function specialised for compilation is a numba dispatcher whose helpers, modules and NamedTuples are compiled too; specialised for
 interpretation it is plain Python with the same coercions. Three modes: "compiled", "debug" (compiled with bounds checks)
-and "interpreted" (breakpoints work). Two more are a GPU's, "cuda" and "alone" (see `lanes`).
+and "interpreted" (breakpoints work). Three more are a GPU's, "cuda", "alone" and "warp" (see `lanes`).
 """
 
 from __future__ import annotations
@@ -143,8 +143,11 @@ _PROCESS = secrets.token_hex(16)
 _unnamed = itertools.count()
 
 
-ON_DEVICE: dict[str, dict[Any, python_types.FunctionType]] = {"cuda": {}, "alone": {}}
-"""The modes of a GPU, and what stands in each for a function."""
+ON_DEVICE: dict[str, dict[Any, python_types.FunctionType]] = {"cuda": {}, "alone": {}, "warp": {}, "shared": {}}
+"""The modes of a GPU, and what stands in each for a function. "shared": what "warp" shares among the threads of one."""
+
+WARP_FUNCTIONS: list[Callable[[python_types.FunctionType, Any], python_types.FunctionType]] = []
+"""What makes of a function, and of what it is compiled to, the one that a warp calls."""
 
 _noinline: set[python_types.FunctionType] = set()
 
@@ -157,6 +160,11 @@ def noinline(function: Any) -> Any:
 
 def is_noinline(function: python_types.FunctionType) -> bool:
     return function in _noinline
+
+
+def is_shared(function: python_types.FunctionType) -> bool:
+    """Whether a function loops over `lanes`."""
+    return any(fingerprint.lookup(function, name) is lanes for name in fingerprint.reads(function))
 
 
 def jit_options(mode: str, entry: bool = False, inline: bool = True) -> dict[str, Any]:
@@ -191,7 +199,10 @@ def _jit(copy: python_types.FunctionType, mode: str, function: python_types.Func
     if mode in ON_DEVICE:
         from numba import cuda
 
-        return cuda.jit(device=True, forceinline=not is_noinline(function) and not _calls_itself(function))(copy)
+        called = is_noinline(function) or (mode == "warp" and is_shared(function))
+        if mode == "warp" and called and not is_shared(function):
+            copy = WARP_FUNCTIONS[0](function, cuda.jit(device=True, forceinline=True)(copy))
+        return cuda.jit(device=True, forceinline=not called and not _calls_itself(function))(copy)
     pipeline = {} if _calls_itself(function) else {"pipeline_class": InlineOnly}
     return numba.jit(**jit_options(mode, inline=not is_noinline(function)), **pipeline)(copy)
 
@@ -255,6 +266,8 @@ def _specialise(function: python_types.FunctionType, mode: str) -> Any:
         _specialised[function, mode] = copy if mode == "interpreted" else _jit(copy, mode, function)
         return _specialised[function, mode]
 
+    if mode == "warp" and is_shared(function):
+        return finish(WARP_FUNCTIONS[0](function, specialise(function, "shared")))
     name = function.__name__ if mode == "interpreted" else unique_name(function)
     try:
         return fingerprint.rebind_globals(function, convert, finish, name=name, keep=("_record",) if function in _records_of else ())

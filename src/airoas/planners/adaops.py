@@ -15,12 +15,23 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.bounds import Bounds
 from airoas.compiler.kernels import Bound, Kernel, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import noinline
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Mask, Rows
 from airoas.planners.bounded.expansion import branch
-from airoas.planners.bounded.leaves import TOO_LATE, draw_particles, find_legal, keep_particles, open_node, successors, weigh_leaf, widen
+from airoas.planners.bounded.leaves import (
+    TOO_LATE,
+    draw_particles,
+    find_legal,
+    keep_particles,
+    mark_positive,
+    open_node,
+    successors,
+    weigh_leaf,
+    widen,
+)
 from airoas.planners.bounded.search import Search, make_search
 from airoas.planners.bounded.session import BoundedPlanner
 from airoas.planners.bounded.tree import (
@@ -136,7 +147,7 @@ class GridSearch(Record):
 
 @kernel
 def _find_cells(model: KernelModel, states: Rows, alive: Mask, cells: Indices) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             s = model.read_state(states, i)
             if not model.is_terminal(s):
@@ -187,8 +198,7 @@ def needed_particles(tree: Tree, search: GridSearch, ba: int) -> int:
         return int(search.least)
     size, workspace = tree.n_successors[ba], search.search
     states, before = successors(tree, ba, size)
-    for i in range(size):
-        workspace.arrived[i] = before[i] > 0.0
+    mark_positive(before, workspace.arrived, size)
     search.find_cells(states, workspace.arrived[:size], search.cells)
     count = 0
     for i in range(size):
@@ -205,7 +215,7 @@ def update_leaf(tree: Tree, search: GridSearch, b: int) -> int:
     if not has_capacity(tree, 0, len(workspace.legal) + workspace.cells.capacity, 2 * search.most):
         return MEMORY
     if weigh_leaf(tree, workspace, b) <= search.target:
-        keep_particles(tree, b, size, workspace.weights[0])
+        keep_particles(tree, b, size, workspace.weights[0], workspace.chosen)
     else:
         own = new_stream()
         own.reseed(hash_key(workspace.seed, tree.key[b], -1), 1, 0)

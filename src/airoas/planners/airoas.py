@@ -422,7 +422,7 @@ def update_leaf(tree: Tree, search: AnnealedSearch, b: int) -> int:
         own.reseed(seed, 1, 0)
         draw_particles(tree, b, size, workspace.weights[0], workspace.chosen, own)
     else:
-        keep_particles(tree, b, size, workspace.weights[0])
+        keep_particles(tree, b, size, workspace.weights[0], workspace.chosen)
     return OK
 
 

@@ -31,6 +31,8 @@ class Decided(NamedTuple):
     """[K] how large the trees are."""
     trials: np.ndarray
     """[K] fewer than the budget where the bounds met, or memory was out."""
+    stops: np.ndarray
+    """[K] why each search ended; see `airoas.planners.base.Stats`."""
 
 
 def check_many(planner: Any, model: KernelModel, beliefs: Sequence[Particles], rngs: Sequence[Rng]) -> None:

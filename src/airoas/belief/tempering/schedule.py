@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from airoas.compiler.lanes import lanes
+from airoas.compiler.lanes import lanes, largest
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
 from airoas.modelling.rows import Reals, Weights
@@ -29,6 +29,7 @@ def reweigh(log_weights: Reals, log_likelihoods: Reals, increment: float, weight
     return peak, total, squares
 
 
+@largest
 def peak_of(log_weights: Reals, log_likelihoods: Reals, increment: float) -> float:
     step = float(increment)  # interpreted, a numpy number would warn of 0 * inf
     peak = -math.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from airoas.belief.tempering.system import Proposals, System, add_normals, fit_covariances
-from airoas.compiler.lanes import lane, lanes
+from airoas.compiler.lanes import lane, lanes, largest
 from airoas.compiler.specialise import noinline
 from airoas.modelling.rows import Indices, Reals, Rows, Weights
 from airoas.rng import Rng, new_stream
@@ -133,6 +133,7 @@ def find_end(system: System, axis: int, sign: float) -> float:
     return 2.0 * outermost - reached
 
 
+@largest
 def farthest_below(rows: Rows, weights: Weights, axis: int, sign: float, limit: float) -> float:
     """The largest of the numbers below a limit; -inf where there is none."""
     nearest = -math.inf

@@ -21,7 +21,7 @@ from airoas.belief.tempering.smoothing import smooth
 from airoas.belief.tempering.system import Proposals, System, choose_axes, copy_particle, fit_covariances, fit_noise
 from airoas.compiler.clock import now
 from airoas.compiler.kernels import Bound, Record, kernel
-from airoas.compiler.lanes import lanes
+from airoas.compiler.lanes import WARP, lanes
 from airoas.compiler.specialise import noinline
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
@@ -145,7 +145,7 @@ def make_tempering(
         masses=np.zeros(most),
         means=np.zeros((most, max(c, 1))),
         spreads=np.zeros((most, c, c)),
-        z=np.zeros((1, max(c, 1))),
+        z=np.zeros((WARP, max(c, 1))),
     )
     stages = len(schedule) or MOST_STAGES
     work = Tempering(

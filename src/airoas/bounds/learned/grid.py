@@ -8,6 +8,7 @@ from airoas.bounds.learned.explore import explore
 from airoas.bounds.learned.walks import is_random, typical_steps, walk
 from airoas.bounds.sides import bind
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
 from airoas.rng import stream
@@ -150,7 +151,7 @@ def set_point(grid: Grid, point: int, states: Rows, row: int) -> None:
 def _interpolate(data: Values, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     values, grid = data.values, data.grid
     width = values.shape[1]
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if not alive[i]:
             continue
         row, f, g, h = locate(grid, states, i)

@@ -16,6 +16,7 @@ from airoas.bounds.learned.grid import draws
 from airoas.bounds.learned.walks import walk
 from airoas.bounds.sides import ILLEGAL, bind
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Indices, Mask, Matrix, Reals, Rows
@@ -157,7 +158,7 @@ def _iterate(successors: np.ndarray, rewards: Matrix, discount: float, small: fl
 
 @kernel
 def _look_up(data: Reached, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             row = data.slots[slot_of(data.slots, data.states, states, i)]
             row = row if row >= 0 else len(data.values) - 1

@@ -11,6 +11,7 @@ from airoas.bounds.learned.forest import TREES, Descent, Forest, descend, descen
 from airoas.bounds.sides import bind
 from airoas.compiler import fingerprint
 from airoas.compiler.kernels import Bound, Record, kernel
+from airoas.compiler.lanes import lanes
 from airoas.compiler.specialise import ON_DEVICE
 from airoas.modelling.rows import Indices, Mask, Matrix, Rows
 from airoas.rng import Rng
@@ -163,7 +164,7 @@ def _descend(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) ->
     """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
     features, forest = lookup.features, lookup.forest
     read, width = len(features.component), forest.values.shape[1]
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             for j in range(width):
                 out[i, at + j] = 0.0

@@ -122,6 +122,8 @@ class Machine(TypedDict, total=False):
     python: str
     numba: str
     numpy: str
+    device: str
+    """The GPU that made the decisions."""
 
 
 class Row(EpisodeSpec, Outcome, total=False):

@@ -10,6 +10,7 @@ import socket
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -26,26 +27,32 @@ from airoas.tables import plain
 
 def play(task: Task) -> Row:
     """Run one episode. One that fails is a row too, with its error; only a model that cannot be compiled is raised."""
-    begun, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    outcome: Outcome
     with contextlib.ExitStack() as stack:
         stack.enter_context(running(task.get("mode") or current_mode()))
         stack.enter_context(deadlines_in(task.get("clock", "wall")))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        try:
-            outcome = _run(task)
-        except CompileError:
-            raise  # it would be the same in every episode, and slow
-        except AiroasError as error:
-            outcome = {"error": str(error)}
-        except Exception as error:
-            if current_mode() != "compiled":
-                raise  # whoever runs interpreted or with bounds checks wants to see where
-            remedy = "Run it with --mode debug or --mode interpreted to see more."
-            outcome = {"error": f"{type(error).__name__}: {error} ({_raised_at(error)}). {remedy}"}
+        row = played(task)
         if caught:
-            outcome["warnings"] = sorted({str(warning.message) for warning in caught})
+            row["warnings"] = sorted({str(warning.message) for warning in caught})
+    return row
+
+
+def played(task: Task, instead: Callable[[Any], Any] = lambda planner: planner) -> Row:
+    """The same under the settings of the process at hand. instead: another planner in place of the task's."""
+    begun, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    outcome: Outcome
+    try:
+        outcome = _run(task, instead)
+    except CompileError:
+        raise  # it would be the same in every episode, and slow
+    except AiroasError as error:
+        outcome = {"error": str(error)}
+    except Exception as error:
+        if current_mode() != "compiled":
+            raise  # whoever runs interpreted or with bounds checks wants to see where
+        remedy = "Run it with --mode debug or --mode interpreted to see more."
+        outcome = {"error": f"{type(error).__name__}: {error} ({_raised_at(error)}). {remedy}"}
     times: Times = {**outcome.get("times", {}), "started": started, "seconds": round(time.perf_counter() - begun, 6)}
     return {**episode_spec(task), "version": __version__, "machine": machine(), **outcome, "times": times}
 
@@ -62,7 +69,7 @@ def failed_row(task: Task, error: str) -> Row:
     return cast(Row, {**episode_spec(task), "version": __version__, "machine": machine(), "error": error, "times": {}})
 
 
-def _run(task: Task) -> Outcome:
+def _run(task: Task, instead: Callable[[Any], Any]) -> Outcome:
     model = find_domain(task["domain"])(task["seed"])
     planner: Any = catalog.make_planner(task["planner"], with_tuples(task["options"]))
     if hasattr(planner, "prepare"):
@@ -70,7 +77,7 @@ def _run(task: Task) -> Outcome:
     if "replay" in task:
         planner = Replayed(planner, task["replay"])
     filter = catalog.find_filter(task["filter"])
-    episode = simulate(model, planner, task["seed"], filter, task["particles"], task["max_steps"])
+    episode = simulate(model, instead(planner), task["seed"], filter, task["particles"], task["max_steps"])
     outcome = record(episode)
     if task.get("show") == task["id"]:
         outcome["shown"] = str(episode)

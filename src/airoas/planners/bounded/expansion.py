@@ -10,12 +10,13 @@ import math
 from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
+from airoas.compiler.lanes import lanes, largest
 from airoas.compiler.specialise import noinline
 from airoas.modelling.rows import are_equal
 from airoas.planners.bounded.enumerated import TOO_MANY, clear_slots
 from airoas.planners.bounded.leaves import (
     TOO_LATE,
-    add_values,
+    add_weighted,
     clear,
     own_particles,
     plan_bound,
@@ -189,9 +190,7 @@ def observe_successors(tree: Tree, search: Search, ba: int, alive: float, seed: 
     search.observe(states, which, tree.actions[ba : ba + 1], seed, numbers, search.drawn[:draws])
     groups = 0
     for j in range(draws):
-        g = 0
-        while g < groups and not are_equal(search.observations, g, search.drawn, j):
-            g += 1
+        g = -find_equal(search.observations, groups, search.drawn, j)
         if g == groups:
             for k in range(search.drawn.shape[1]):
                 search.observations[g, k] = search.drawn[j, k]
@@ -199,6 +198,15 @@ def observe_successors(tree: Tree, search: Search, ba: int, alive: float, seed: 
             groups += 1
         search.mass[g] += search.drawn_mass[j]
     return groups
+
+
+@largest
+def find_equal(observations: Any, groups: int, drawn: Any, j: int) -> int:
+    """-g for the first observation that a draw equals; where there is none, their number."""
+    for g in lanes(groups):
+        if are_equal(observations, g, drawn, j):
+            return -int(g)
+    return -groups
 
 
 def probability_of(weights: Any, logs: Any) -> float:
@@ -252,7 +260,5 @@ def bound_by_values(tree: Tree, search: Search, c: int, weights: Any) -> None:
     """Bounds of a new node, whose successors weigh this."""
     plans, sums = len(search.first_actions), search.sums
     clear(sums)
-    for i in range(len(weights)):
-        if weights[i] > 0.0:
-            add_values(sums, weights[i], search.values[i])
+    add_weighted(sums, weights, search.arrived, search.values)
     bound_leaf(tree, c, plan_bound(sums, plans), upper_bound(sums, plans))

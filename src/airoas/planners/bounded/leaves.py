@@ -11,7 +11,9 @@ import math
 from typing import Any
 
 from airoas.belief.resampling import SYSTEMATIC, choose
-from airoas.compiler.specialise import noinline
+from airoas.compiler.fingerprint import plain
+from airoas.compiler.lanes import lanes, largest
+from airoas.compiler.specialise import ON_DEVICE, noinline
 from airoas.compiler.vector_exp import exp
 from airoas.planners.bounded.cells import may_widen, propose
 from airoas.planners.bounded.packing import read_mixture
@@ -56,22 +58,43 @@ def weigh(before: Any, logs: Any, weights: Any) -> float:
 
     inf where none allows it; what is no density explains nothing.
     """
-    peak = -math.inf
-    for i in range(len(before)):
-        peak = logs[i] if peak < logs[i] < math.inf else peak
+    peak = highest(logs, len(before))
     if peak == -math.inf:
         return math.inf
-    for i in range(len(before)):
-        weights[i] = before[i] * exp(logs[i] - peak if logs[i] < math.inf else -math.inf)
-    total = squares = 0.0
-    for i in range(len(before)):
-        total += weights[i]
-        squares += weights[i] * weights[i]
+    total, squares = weigh_at(before, logs, peak, weights)
     if not total > 0.0:
         return math.inf
-    for i in range(len(before)):
-        weights[i] /= total
+    divide(weights, len(before), total)
     return float(len(before) * squares / (total * total))
+
+
+@largest
+def highest(logs: Any, n: int) -> float:
+    peak = -math.inf
+    for i in lanes(n):
+        peak = logs[i] if peak < logs[i] < math.inf else peak
+    return peak
+
+
+def weigh_at(before: Any, logs: Any, peak: float, weights: Any) -> tuple[float, float]:
+    """Sum and sum of squares of the weights, which are relative to the highest likelihood."""
+    for i in lanes(len(before)):
+        weights[i] = before[i] * exp(logs[i] - peak if logs[i] < math.inf else -math.inf)
+    total = squares = 0.0
+    for i in lanes(len(before)):
+        total += weights[i]
+        squares += weights[i] * weights[i]
+    return total, squares
+
+
+def divide(weights: Any, n: int, total: float) -> None:
+    for i in lanes(n):
+        weights[i] /= total
+
+
+def mark_positive(weights: Any, marked: Any, n: int) -> None:
+    for i in lanes(n):
+        marked[i] = weights[i] > 0.0
 
 
 @noinline
@@ -82,34 +105,41 @@ def weigh_leaf(tree: Tree, search: Search, b: int) -> float:
     if tree.mixture[b] >= 0:
         return read_mixture(tree, b, search.weights[0][:size])
     states, before = successors(tree, ba, size)
-    for i in range(size):
-        search.arrived[i] = before[i] > 0.0
+    mark_positive(before, search.arrived, size)
     search.log_likelihoods(states, search.arrived[:size], tree.observations[b : b + 1], tree.actions[ba : ba + 1], search.logs)
     return float(weigh(before, search.logs[0], search.weights[0]))
 
 
 @noinline
-def keep_particles(tree: Tree, b: int, size: int, weights: Any) -> None:
-    """The successors of positive weight become the node's own particles, weighted."""
-    start, first = tree.first_successor[tree.parent[b]], tree.n_rows
+def keep_particles(tree: Tree, b: int, size: int, weights: Any, chosen: Any) -> None:
+    """The successors of positive weight become the node's own particles, weighted. chosen [N]: room."""
     count = 0
     for i in range(size):
         if weights[i] > 0.0:
-            for k in range(tree.states.shape[1]):
-                tree.states[first + count, k] = tree.states[start + i, k]
-            tree.weights[first + count] = weights[i]
+            chosen[count] = i
             count += 1
+    first = tree.n_rows
+    copy_successors(tree, b, chosen[:count])
+    for j in range(count):
+        tree.weights[first + j] = weights[chosen[j]]
     _own(tree, b, count)
+
+
+def copy_successors(tree: Tree, b: int, chosen: Any) -> None:
+    """The states of some successors into the rows that are free."""
+    states, start, first = tree.states, tree.first_successor[tree.parent[b]], tree.n_rows
+    for j in lanes(len(chosen)):
+        for k in range(states.shape[1]):
+            states[first + j, k] = states[start + chosen[j], k]
 
 
 @noinline
 def draw_particles(tree: Tree, b: int, size: int, weights: Any, chosen: Any, rng: Any) -> None:
     """Draws among the successors, as many as `chosen` has room for, become the node's own particles, of equal weight."""
-    start, first = tree.first_successor[tree.parent[b]], tree.n_rows
+    first = tree.n_rows
     choose(weights[:size], SYSTEMATIC, rng, chosen)
+    copy_successors(tree, b, chosen)
     for j in range(len(chosen)):
-        for k in range(tree.states.shape[1]):
-            tree.states[first + j, k] = tree.states[start + chosen[j], k]
         tree.weights[first + j] = 1.0 / len(chosen)
     _own(tree, b, len(chosen))
 
@@ -135,6 +165,26 @@ def find_legal(tree: Tree, search: Search, b: int) -> None:
 def add_values(sums: Any, weight: float, values: Any) -> None:
     for j in range(len(sums)):
         sums[j] += weight * values[j]
+
+
+def add_weighted(sums: Any, weights: Any, alive: Any, values: Any) -> None:
+    """Add values [n, .] of those that are alive to sums [.], by weight."""
+    for i in range(len(weights)):
+        if weights[i] > 0.0 and alive[i]:
+            add_values(sums, weights[i], values[i])
+
+
+def _add_by_column(sums: Any, weights: Any, alive: Any, values: Any) -> None:
+    """The same in the same order, each sum by another thread of a warp."""
+    for j in lanes(len(sums)):
+        total = sums[j]
+        for i in range(len(weights)):
+            if weights[i] > 0.0 and alive[i]:
+                total += weights[i] * values[i, j]
+        sums[j] = total
+
+
+ON_DEVICE["warp"][add_weighted] = plain(_add_by_column)
 
 
 def clear(sums: Any) -> None:
@@ -175,8 +225,7 @@ def open_by_values(tree: Tree, search: Search, b: int) -> int:
             return DEADLINE
         end = min(begin + CHUNK, len(weights))
         search.evaluate(states[begin:end], search.alive[begin:end], search.values, 0)
-        for i in range(begin, end):
-            add_values(sums, weights[i], search.values[i - begin])
+        add_weighted(sums, weights[begin:end], search.alive, search.values)
     set_bounds(tree, b, max(tree.lower[b], plan_bound(sums, plans)), tree.upper[b])
     first = tree.n_action_nodes
     for a in range(len(search.legal)):
@@ -224,8 +273,7 @@ def bounds_by_step(tree: Tree, search: Search, b: int, action: Any, number: int,
         search.evaluate(after[begin:end], search.arrived[begin:end], search.values, 0)
         for i in range(begin, end):
             reward += weights[i] * search.rewards[i]
-            if search.arrived[i]:
-                add_values(sums, weights[i], search.values[i - begin])
+        add_weighted(sums, weights[begin:end], search.arrived[begin:end], search.values)
     if is_bad(tree, b, action, 0, reward):
         return BAD_REWARD, 0.0, 0.0
     return OK, reward + search.discount * plan_bound(sums, plans), reward + search.discount * upper_bound(sums, plans)

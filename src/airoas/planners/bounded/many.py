@@ -30,6 +30,8 @@ from airoas.planners.bounded.tree import MEMORY, STOPS, Capacity, Tree, best_of,
 from airoas.planners.many import Decided, Typed, check_many, waves
 from airoas.rng import Rng, stream
 
+MODE = "mode_warp"
+"""Of the device's."""
 _MORE = 1.5
 """Room, as a multiple of what the tree took that was grown on the CPU."""
 _LOG = 4096
@@ -70,10 +72,13 @@ def plan_many(device: Device, planner: Any, model: KernelModel, beliefs: Sequenc
     starts = {id(belief): (belief, rng) for belief, rng in zip(beliefs, rngs, strict=True)}
     begun = {name: _start(session, belief, rng) for name, (belief, rng) in starts.items()}
     fleet = _Searches(device, session, [begun[id(belief)] for belief in beliefs], np.array([rng._word[0] for rng in rngs], np.uint64))
-    capacity, full = _first_capacity(session, beliefs[0], Rng(rngs[0]._word[0])), full_capacity(*session.tree_sizes())
+    full = full_capacity(*session.tree_sizes())
+    capacity = session.capacity = session.capacity or _first_capacity(session, beliefs[0], Rng(rngs[0]._word[0]))
     waiting = np.arange(len(beliefs))
     while len(waiting):
-        waiting = fleet.grow(capacity, waiting, capacity == full)
+        count, waiting = len(waiting), fleet.grow(capacity, waiting, capacity == full)
+        if len(waiting) <= len(beliefs) // 2 < count:  # enough for most, here and at the next decisions
+            session.capacity = capacity
         capacity = Capacity(*(min(2 * most, limit) for most, limit in zip(capacity, full, strict=True)))
     for rng, word in zip(rngs, fleet.words.tolist(), strict=True):
         rng._word[0] = word
@@ -115,7 +120,7 @@ class _Searches:
         count, actions = len(starts), session.model.n_actions
         self._lower, self._upper = np.full((count, actions), math.nan), np.full((count, actions), math.nan)
         self._root = np.zeros((count, 2))
-        self._numbers = {name: np.zeros(count, np.int64) for name in ("n_nodes", "n_trials", "seed")}
+        self._numbers = {name: np.zeros(count, np.int64) for name in ("n_nodes", "n_trials", "seed", "stop")}
 
     def grow(self, capacity: Capacity, which: np.ndarray, is_full: bool) -> np.ndarray:
         """Grow trees with so much room; those of them for which that is too little, unless there can be no more."""
@@ -130,14 +135,15 @@ class _Searches:
 
     def _grow_wave(self, growth: Growth, workspace: list[np.ndarray], some: np.ndarray, is_full: bool) -> np.ndarray:
         device, session, count = self._device, self._session, len(some)
-        fleet = Fleet(device, growth, count, workspace)
+        mode = getattr(device, MODE)
+        fleet = Fleet(device, growth, count, mode, workspace)
         different = list({id(self._starts[k]): self._starts[k] for k in some}.values())
         held, addresses = image_of(device, different)
         at = dict(zip(map(id, different), addresses.get().tolist(), strict=True))
         where = device.array(np.array([at[id(self._starts[k])] for k in some]))
         words, ends = device.array(self.words[some]), device.allocate((count,), np.int64)
         first = Typed(different[0]._numba_type_, (held.address,))
-        device.launch(_many(session.kernel), count, fleet, first, fleet.addresses, where, words.address, ends, alone=True)
+        device.launch(_many(session.kernel), count, fleet, first, fleet.addresses, where, words.address, ends, mode=mode)
         status = ends.get()
         bad = ~np.isin(status, list(STOPS))
         if bad.any():
@@ -147,11 +153,12 @@ class _Searches:
         fine = ~is_short
         self.words[some[fine]] = words.get()[fine]
         lower, upper, root = (device.array(x[some]) for x in (self._lower, self._upper, self._root))
-        device.launch(_read_roots, count, fleet, fleet.addresses, lower, upper, root, alone=True)
+        device.launch(_read_roots, count, fleet, fleet.addresses, lower, upper, root, mode=mode)
         for mine, theirs in ((self._lower, lower), (self._upper, upper), (self._root, root)):
             mine[some[fine]] = theirs.get()[fine]
         for name, numbers in self._numbers.items():
-            numbers[some[fine]] = fleet.get(growth.search if name == "seed" else growth.tree, name)[fine]
+            values = status if name == "stop" else fleet.get(growth.search if name == "seed" else growth.tree, name)
+            numbers[some[fine]] = values[fine]
         left: np.ndarray = some[is_short]
         return left
 
@@ -166,7 +173,8 @@ class _Searches:
             actions[k] = known[best_of(lower[k, known], upper[k, known], stream(seeds[k], "ties"))]
         values, (below, above) = lower[np.arange(len(seeds)), actions], self._root.T
         values = np.where(values > -math.inf, values, below)
-        return Decided(actions, values, below, above, self._numbers["n_nodes"], self._numbers["n_trials"])
+        stops = np.array([STOPS[stop] for stop in self._numbers["stop"].tolist()])
+        return Decided(actions, values, below, above, self._numbers["n_nodes"], self._numbers["n_trials"], stops)
 
 
 @functools.cache

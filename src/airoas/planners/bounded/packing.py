@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from airoas.compiler.lanes import lanes, largest
 from airoas.compiler.specialise import noinline
 from airoas.planners.bounded.search import Search
 from airoas.planners.bounded.tree import SINGLE, Tree, has_capacity
@@ -18,10 +19,18 @@ ALONE = -2
 
 def find_branch(tree: Tree, search: Search, first: int, weights: Any, delta: float) -> int:
     """The first node, from `first` on, whose observation gave nearly these weights [n]; -1 where there is none."""
-    for c in range(first, tree.n_nodes):
-        if tree.mixture[c] != ALONE and distance(search.weights[c - first], weights, delta) <= delta:
-            return c
-    return -1
+    kept = tree.n_nodes - first
+    k = -find_near(tree.mixture[first : tree.n_nodes], search.weights, weights, delta)
+    return first + k if k < kept else -1
+
+
+@largest
+def find_near(mixtures: Any, kept: Any, weights: Any, delta: float) -> int:
+    """-k for the first of those kept that is near; where there is none, their number."""
+    for k in lanes(len(mixtures)):
+        if mixtures[k] != ALONE and distance(kept[k], weights, delta) <= delta:
+            return -int(k)
+    return -len(mixtures)
 
 
 def distance(u: Any, v: Any, enough: float) -> float:
@@ -44,13 +53,21 @@ def mix(tree: Tree, c: int, own: Any, weights: Any, mass: float, more: int) -> b
             return False
         tree.mixture[c] = tree.n_mixed
         tree.n_mixed += n
-        for i in range(n):
-            tree.mixtures[tree.mixture[c] + i] = own[i]
+        copy(own, tree.mixtures[tree.n_mixed - n : tree.n_mixed])
     mixture, total = tree.mixtures[tree.mixture[c] : tree.mixture[c] + n], tree.probability[c] + mass
     fraction = mass / total if total > 0.0 else 0.0
-    for i in range(n):
-        mixture[i] += fraction * (weights[i] - mixture[i])
+    approach(mixture, weights, fraction)
     return True
+
+
+def approach(mixture: Any, weights: Any, fraction: float) -> None:
+    for i in lanes(len(mixture)):
+        mixture[i] += fraction * (weights[i] - mixture[i])
+
+
+def copy(source: Any, target: Any) -> None:
+    for i in lanes(len(target)):
+        target[i] = source[i]
 
 
 def read_mixture(tree: Tree, c: int, weights: Any) -> float:

@@ -33,7 +33,7 @@ from airoas.planners.bounded.advice import Advice, Advisor
 from airoas.planners.bounded.cells import candidate_rows, max_root_actions
 from airoas.planners.bounded.enumerated import enumerate_root, number_states
 from airoas.planners.bounded.search import draw_root
-from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Tree, best_of, make_tree, row_bytes, used_bytes
+from airoas.planners.bounded.tree import BAD_MODEL, BAD_REWARD, NO_ACTION, STOPS, Capacity, Tree, best_of, make_tree, row_bytes, used_bytes
 from airoas.planners.bounded.view import BeliefTree
 from airoas.planners.storage import Block
 from airoas.rng import Rng, stream
@@ -164,6 +164,8 @@ class Session:
         self.kernel = planner.kernel()
         self._waiting: list[tuple[Tree, Block, Any]] = []
         self.is_new = True
+        self.capacity: Capacity | None = None
+        """That most trees of many need."""
         held = tree, _, search = self._take()
         self.kernel.prepare(tree, search)
         rows, reals = np.zeros((1, tree.states.shape[1])), np.zeros(1)

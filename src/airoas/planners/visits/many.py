@@ -60,7 +60,8 @@ def _layout(model: KernelModel, iterations: int, max_depth: int) -> Layout:
 
 
 def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search: Any, block: Block, beliefs: Any, rngs: Any) -> Decided:
-    fleet, count = Fleet(device, search, len(beliefs), list(block.arrays.values())), len(beliefs)
+    mode = device.mode_alone
+    fleet, count = Fleet(device, search, len(beliefs), mode, list(block.arrays.values())), len(beliefs)
     roots: dict[int, Any] = {}
     for belief, rng in zip(beliefs, rngs, strict=True):
         if id(belief) not in roots:
@@ -72,9 +73,9 @@ def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search
     fleet.set(search.budget, "seed", np.array([rng.bits(62) for rng in rngs]))
     first = Typed(next(iter(roots.values()))[1]._numba_type_, (held[0].address,))
     ends = device.allocate((count,), np.int64)
-    device.launch(_many(planner.kernel()), count, fleet, first, fleet.addresses, where, ends, alone=True)
+    device.launch(_many(planner.kernel()), count, fleet, first, fleet.addresses, where, ends, mode=mode)
     visits, values = device.allocate((count, model.n_actions), zeros=True), device.allocate((count, model.n_actions), zeros=True)
-    device.launch(_read_roots, count, fleet, fleet.addresses, visits, values, alone=True)
+    device.launch(_read_roots, count, fleet, fleet.addresses, visits, values, mode=mode)
     bad = np.flatnonzero(ends.get() != ITERATIONS)
     if len(bad):
         raise ModelError(f"stopped {len(bad)} of {count} searches", "plan on the CPU, which says where.", where=type(model).__name__)
@@ -83,7 +84,7 @@ def _plan_wave(device: Device, planner: VisitPlanner, model: KernelModel, search
     chosen = np.array([choose_final(n, v, planner.final_action) for n, v in zip(visited, valued, strict=True)])
     unknown = np.full(count, math.nan)
     values, nodes = alive * valued[np.arange(count), chosen], fleet.get(search.tree, "n_histories")
-    return Decided(chosen, values, unknown, unknown, nodes, np.full(count, planner.iterations))
+    return Decided(chosen, values, unknown, unknown, nodes, np.full(count, planner.iterations), np.full(count, "iterations"))
 
 
 @functools.cache
