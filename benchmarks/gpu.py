@@ -175,7 +175,7 @@ SEARCHED = ("tag", "laser-tag", "rock-sample-11-11", "light-dark-1.0")
 PLANNERS = {
     "POMCP": POMCP(iterations=1000),
     "AIROAS": AIROAS(iterations=100, policy="none"),
-    "AdaOPS": AdaOPS(iterations=100),
+    "AdaOPS": AdaOPS(iterations=100, max_particles=100),
     "AR-DESPOT": ARDESPOT(iterations=100),
 }
 CHECKED = 32

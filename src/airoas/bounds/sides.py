@@ -184,7 +184,7 @@ def heuristic(model: KernelModel, states: Rows, alive: Mask, out: Matrix, at: in
 @kernel
 def _add(guess: Raised, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     guess.evaluate(states, alive, out, at)
-    for i in range(len(states)):
+    for i in lanes(len(states)):
         if alive[i]:
             for k in range(guess.width):
                 out[i, at + k] += guess.offset

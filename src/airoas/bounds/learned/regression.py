@@ -99,7 +99,7 @@ class Regression:
 
     def lookup(self) -> Bound:
         """An `evaluate` that gives its values."""
-        return bind(_look_up, Lookup(features=self.features, forest=descent_of(self.forest)))
+        return bind(_look_up, ForestValues(features=self.features, forest=descent_of(self.forest)))
 
     def leaves(self, states: Rows) -> np.ndarray:
         """[n, TREES] where states [n, .] end in each tree."""
@@ -130,7 +130,7 @@ def _tries(features: Features) -> np.ndarray:
     return np.repeat(np.arange(len(tries)), tries)
 
 
-class Lookup(Record):
+class ForestValues(Record):
     """A regression in the form in which many states are looked up at once."""
 
     features: Features
@@ -138,8 +138,8 @@ class Lookup(Record):
 
 
 @kernel
-def _look_up(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
-    features, forest = lookup.features, lookup.forest
+def _look_up(known: ForestValues, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+    features, forest = known.features, known.forest
     n, read, width = len(states), len(features.component), forest.values.shape[1]
     rows, nodes = np.zeros((n, read + 1)), np.zeros(n, np.int32)
     count = 0
@@ -160,9 +160,9 @@ def _look_up(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) ->
                 r += 1
 
 
-def _descend(lookup: Lookup, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
+def _descend(known: ForestValues, states: Rows, alive: Mask, out: Matrix, at: int) -> None:
     """The same, state by state, for a GPU: no room is needed there, and each thread looks up its own."""
-    features, forest = lookup.features, lookup.forest
+    features, forest = known.features, known.forest
     read, width = len(features.component), forest.values.shape[1]
     for i in lanes(len(states)):
         if alive[i]:
