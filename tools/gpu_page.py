@@ -45,11 +45,11 @@ def filters() -> str:
 def search() -> str:
     lines = []
     for row in load("search"):
-        equal = min(int(row["equal_trees"]), int(row["equal_values"]))
-        same = "all" if equal == int(row["compared"]) else f"{equal}"
-        times = f"{float(row['gpu_ms']):,.0f}", f"{float(row['core_ms_per_tree']):.2f}", f"{float(row['cores']):,.2g}"
+        same = "/".join(row[name] for name in ("equal_actions", "equal_trees", "equal_values"))
+        rate = 1e3 * int(row["trees"]) / float(row["gpu_ms"])
+        times = f"{float(row['gpu_ms']):,.0f}", f"{rate:,.0f}", f"{float(row['core_ms_per_tree']):.1f}"
         lines.append([row["model"], row["planner"], f"{int(row['trees']):,}", *times, same])
-    columns = ["model", "planner", "decisions at once", "GPU, ms", "a core, ms a decision", "as many cores", "the CPU's trees and values"]
+    columns = ["model", "planner", "decisions at once", "GPU, ms", "decisions a second", "a busy core, ms a decision", "same as on the CPU"]
     return table(columns, lines)
 
 
