@@ -96,5 +96,7 @@ def _rarity(states: Rows) -> np.ndarray:
     varies = high > low
     bins = max(2, int(_CELLS ** (1.0 / max(1, varies.sum()))))
     cells = ((states[:, varies] - low[varies]) / (high - low)[varies] * (bins - 1)).astype(np.int64)
+    if bins ** cells.shape[1] < 1 << 62:  # a number for each cell: those are sorted in a tenth of the time of rows
+        cells = cells @ bins ** np.arange(cells.shape[1])
     _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / count[cell.ravel()])
