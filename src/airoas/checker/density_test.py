@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from airoas.rng import Rng, stream
+from airoas.rng import Rng, stream, streams
 
 FALSE_ALARM = 1e-7
 """How likely `disagreement` finds something between a simulator and its own density."""
@@ -97,7 +97,7 @@ class _Side:
         self._claim, self._fields = claim, fields
         rng = stream(site, "density test")
         self._random = np.random.default_rng(rng.bits(63))
-        fitted_to, ours = (self._draws(rng.bits(62), rng.local()) for _ in range(2))
+        fitted_to, ours = (self._draws(rng.bits(62)) for _ in range(2))
         self._make: Callable[[Any], Any] = getattr(type(ours[0]), "_make", tuple)
         self._kinds = [type(x) for x in ours[0]]
         self._known: dict[Any, float] = {}
@@ -107,13 +107,10 @@ class _Side:
         self.density_problem = ""
         self.gaps: dict[str, _Gap] = {}
 
-    def _draws(self, seed: int, own: Rng) -> list[Any]:
+    def _draws(self, seed: int) -> list[Any]:
         drawn = self._claim.draw_many(seed, _DRAWS)
         if drawn is None:
-            drawn = []
-            for i in range(_DRAWS):
-                own.reseed(seed, self._claim.part, i)
-                drawn.append(self._claim.draw(own))
+            drawn = [self._claim.draw(own) for own in streams(seed, self._claim.part, _DRAWS)]
         return drawn
 
     def _log_densities(self, values: list[Any]) -> np.ndarray:
@@ -147,7 +144,7 @@ class _Side:
         theirs, many = q.draw(_DRAWS, self._random), q.draw(_MANY, self._random)
         theirs_in, many_in = inside(theirs), inside(many)
         p_theirs = np.full(_DRAWS, -math.inf)
-        values = [self._make([kind(x) for kind, x in zip(self._kinds, row, strict=True)]) for row in theirs[theirs_in]]
+        values = [self._make([kind(x) for kind, x in zip(self._kinds, row, strict=True)]) for row in theirs[theirs_in].tolist()]
         p_theirs[theirs_in] = self._log_densities(values)
         for x, log_p in zip(values, p_theirs[theirs_in], strict=True):
             if math.isnan(log_p) or log_p == math.inf:

@@ -16,6 +16,7 @@ import numba
 from airoas.compiler import fingerprint
 from airoas.compiler.cache import KernelCache
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain, is_theirs
+from airoas.compiler.garbage import garbage
 from airoas.compiler.native import Bound, BoundType, HasNative, ModelAddressType, Native, Record, interpreted, opened
 from airoas.compiler.notice import notice
 from airoas.compiler.specialise import current_mode, entry_to, fingerprint_of, is_noinline, jit_options, running, specialise
@@ -44,7 +45,7 @@ class Kernel:
             raise explain(error, self._location(arguments)) from error
         finally:
             if notice.is_open:
-                notice.end()
+                _end()
 
     def prepare(self, *arguments: Any) -> None:
         """Compile, or load from the cache, for arguments of these types."""
@@ -91,7 +92,7 @@ class Kernel:
             raise explain(error, self._location(arguments)) from error
         finally:
             if notice.is_open:
-                notice.end()
+                _end()
         return dispatcher.overloads[kinds]
 
     def _dispatcher(self, mode: str) -> Any:
@@ -104,6 +105,7 @@ class Kernel:
                 resolve()
                 owners = [kind.model.native_class.name for kind in signature if isinstance(kind, ModelAddressType)]
                 notice.begin(owners[0] if owners else "", is_kept)
+                garbage.let_lie()
                 for kind in signature:
                     if isinstance(kind, ModelAddressType):
                         kind.model.native_class.check_methods(kind.model, self._mentioned)
@@ -111,6 +113,12 @@ class Kernel:
             dispatcher._cache = KernelCache(self.__name__, digest and f"{digest}{jit_options(mode)}{noinline}", before_compile)
             self._dispatchers[mode] = dispatcher
         return self._dispatchers[mode]
+
+
+def _end() -> None:
+    """Of compiling."""
+    notice.end()
+    garbage.collect_as_before()
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -296,7 +296,9 @@ class _ForgivingMath(python_types.ModuleType):
     """`math` as compiled code computes it: log(0) is -inf and sqrt(-1) is nan instead of an exception."""
 
     def __getattr__(self, name: str) -> Any:
-        return _forgiving(getattr(math, name))
+        value = _forgiving(getattr(math, name))
+        setattr(self, name, value)  # found at once the next time
+        return value
 
 
 _NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "acosh": "arccosh", "atanh": "arctanh"}
