@@ -1,4 +1,4 @@
-"""Reference: what the other may hold by what they bid; each bid with their answer simulated, and the best doubt or bid after it, two deep."""
+"""Reference: what the other may hold by what they bid; each bid with their answer simulated, and the best answer to that."""
 
 from dataclasses import dataclass
 
