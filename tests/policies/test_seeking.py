@@ -14,7 +14,7 @@ from airoas.bounds.learned.forest import TREES, Forest, find_leaves
 from airoas.domains import Tiger
 from airoas.planners import FittedQ
 from airoas.policies import learned
-from airoas.policies.belief_mdp import SEEK, Policy, Routes, choose_one, information_on, make_runs, roll_out
+from airoas.policies.belief_mdp import FOLLOW, SEEK, Policy, Routes, choose_one, information_on, make_runs, roll_out
 from airoas.policies.experience import collect, make_experience, make_told, make_walkers
 from airoas.policies.qmdp import make_policy
 from airoas.policies.seeking import find_routes, joined
@@ -101,6 +101,56 @@ def test_a_run_that_seeks_gets_there(routed: tuple[Lagoon, Policy]) -> None:
         at = runs.states[::100]
         distances.append(np.median(np.hypot(at[:, 0] - SIGN[0], at[:, 1] - SIGN[1])))
     assert min(distances) < 2.0  # eight steps to the sign itself, seven to where it can be read
+
+
+@airoas.model
+class Archive(NamedTuple):
+    """Which of two doors at the far end is right stands in a file at the near end, for whoever reads there; walking tells nothing."""
+
+    discount: float = 0.97
+    max_steps: int = 60
+
+    def actions(self):
+        return ("back", "ahead", "read", "left", "right")
+
+    def initial(self, rng):
+        return 6, rng.integer(2), 0
+
+    def step(self, s, a, rng):
+        if a >= 3:
+            return (s[0], s[1], 1), (100.0 if a - 3 == s[1] else -100.0) if s[0] == 10 else -5.0
+        return (min(10, max(0, s[0] + (2 * a - 1 if a < 2 else 0))), s[1], 0), -1.0
+
+    def observe(self, s, a, rng):
+        return s[0], (s[1] if rng.uniform() < 0.9 else 1 - s[1]) if a == 2 and s[0] == 0 else -1
+
+    def obs_logpdf(self, o, s, a):
+        if o[0] != s[0] or (o[1] < 0) == (a == 2 and s[0] == 0):
+            return -math.inf
+        return 0.0 if o[1] < 0 else math.log(0.9 if o[1] == s[1] else 0.1)
+
+    def is_terminal(self, s):
+        return s[2] == 1
+
+
+def test_a_route_ends_with_the_action_that_tells() -> None:
+    model, read = Archive(), 2
+    policy = make_policy(model)
+    belief = Particles.sample(model, 1000, stream(0))
+    states, weights = np.array(belief.states), belief.weights
+    told, some = make_told(model, policy, 20_000), make_experience(policy, 6000)
+    collect(policy, *(parts := make_walkers(model, policy, 64, 100))[:2], parts[2], some, told, states, weights, 60, 0.3, 1)
+    assert set(told.actions[: told.count]) <= set(range(5))
+    routes = find_routes(policy, told)
+    assert routes is not None and read in routes.tells
+    policy, labels = make_policy(model, routes=routes), np.zeros(1000, np.int64)
+    taken = []
+    for at in (0, 4):  # there, and on the way
+        one = make_runs(model, policy, 1, 200)
+        one.kind[0], one.sought[0] = SEEK, routes.tells.index(read)
+        states[:, 0] = at
+        taken.append((choose_one(policy, one, states, weights, labels, 3), one.kind[0]))
+    assert taken == [(read, FOLLOW), (0, SEEK)]
 
 
 def test_a_decision_that_seeks_leaves_no_trace(routed: tuple[Lagoon, Policy]) -> None:

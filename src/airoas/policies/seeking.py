@@ -1,9 +1,9 @@
 """The way to where much is told: how many steps lie before it from a state, learned from walks.
 
 Where what tells the state is far away no single step towards it pays, and a policy that is learned step by step may never set out. So what
-observations told on walks is learned as a number of the state, in nats; states in which it is large are goals; and how many steps lie
-before the nearest goal is learned as in any problem that is fully observable, by fitted value iteration (Ernst et al., 2005). Rollouts then
-try to go there first (`airoas.policies.rollout`), and find out what that is worth.
+observations told on walks, by the actions that tell, is learned as a number of the state, in nats; states in which it is large are goals;
+and how many steps lie before the nearest goal is learned as in any problem that is fully observable, by fitted value iteration (Ernst et
+al., 2005). Rollouts then try to go there first, and do there what tells (`airoas.policies.rollout`), and find out what that is worth.
 """
 
 from __future__ import annotations
