@@ -225,7 +225,8 @@ def relative(file: Path) -> str:
 
 
 def test_identifiers() -> None:
-    files = repository("*.py")
+    """But for the models of newcomers, who had the pages alone."""
+    files = [file for file in repository("*.py") if "newcomers" not in file.parts]
     assert len(files) > 300
     problems = [problem for file in files for problem in private_identifiers(file.read_text(encoding="utf-8"), relative(file))]
     assert not problems, "\n".join(f"{file}, line {line}: {what}" for file, line, what in problems)
