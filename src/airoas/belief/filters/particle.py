@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from airoas.belief.distinct import are_few, diversity, is_whole, merged, split, unseen
+from airoas.belief.filters.anew import Followed, draw_anew
 from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.parts import Parts
 from airoas.belief.filters.recovery import recover
@@ -125,6 +126,12 @@ class AdaptiveFilter(AnnealedFilter):
         return belief
 
     def update(self, model: Any, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
+        updated = self._update(model, belief, action, observation, rng)
+        if not self._merges(model):
+            return updated
+        return replace(updated, belief=Followed.through(updated.belief, belief, action, observation))
+
+    def _update(self, model: KernelModel, belief: Any, action: Any, observation: Any, rng: Rng) -> Updated:
         clock = _Clock(self.update_seconds)
         before = clock.afford(model, as_particles(belief, _MOST * self.particles, rng), action, observation, rng)
         try:
@@ -133,6 +140,8 @@ class AdaptiveFilter(AnnealedFilter):
             plain = None
         if isinstance(before, InitialDraws) or self._merges(model):
             plain = self._with_more(model, before, plain, action, observation, rng, clock)
+        if plain is None and isinstance(belief, Followed) and (again := self._anew(model, belief, action, observation, rng, clock)):
+            return again
         inefficiency = plain.inefficiency[1] if plain else math.inf
         hardly = len(before) < _LEAST * min(self.particles, len(before)) * inefficiency
         poor = hardly or (inefficiency > _MOST_UNEVEN and _is_thin(model, before, _FEW_VALUES * self.particles))
@@ -183,6 +192,23 @@ class AdaptiveFilter(AnnealedFilter):
             more = split(states, most) if states else self._sample(model, most, rng)
             parts.add(functools.partial(anneal, model, more, action, observation, rng, mode="none"), most)
         return parts.joined()
+
+    def _anew(self, model: KernelModel, belief: Followed, action: Any, observation: Any, rng: Rng, clock: _Clock) -> Updated | None:
+        """The belief from new draws of the initial one."""
+
+        def update(some: Particles, a: Any, o: Any) -> tuple[Annealed, Particles]:
+            plain = anneal(model, some, a, o, rng, mode="none")
+            return plain, plain.belief if plain.inefficiency[1] <= _MOST_UNEVEN else self._resampled(model, plain.belief, len(some), rng)
+
+        most = _MOST * self.particles
+        again = draw_anew(model, belief, action, observation, lambda: self._sample(model, most, rng), update, clock.has_time)
+        if again is None:
+            return None
+        told = (
+            f"no particle explains observation {observation!r} after action {action!r}; of {again.draws:,} new draws of the initial belief"
+        )
+        told += " some explain all that was seen. Use more particles."
+        return Updated(self._resampled(model, again.belief, most, rng), again.log_evidence, told)
 
     def _annealed(self, model: KernelModel, few: Particles, action: Any, observation: Any, rng: Rng) -> Updated:
         return AnnealedFilter.update(self, model, few, action, observation, rng)
