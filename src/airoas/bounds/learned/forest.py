@@ -16,6 +16,8 @@ from airoas.rng import Rng
 TREES = 6
 _CUTS = 12  # tried at a node
 _BLOCK = 256  # rows that go down a tree side by side
+_BITS = 16  # of the number of a component
+_MASK = (1 << _BITS) - 1
 
 
 class Forest(Record):
@@ -168,12 +170,11 @@ class Descent(Record):
     """[TREES]"""
     levels: np.ndarray
     """[TREES] below the root of each."""
-    first: np.ndarray
-    second: np.ndarray
-    """[nodes] components of a row; after the last of them there is a 0."""
+    links: np.ndarray
+    """[nodes] the child and the two components of a row in one number, so that memory is asked once for them; after the last component
+    there is a 0."""
     cut: Reals
     """[nodes] nan for a leaf."""
-    child: np.ndarray
     values: Matrix
 
 
@@ -191,12 +192,25 @@ def descent_of(forest: Forest) -> Descent:
     return Descent(
         roots=forest.roots.astype(np.int32),
         levels=np.array([levels(root) for root in forest.roots]),
-        first=forest.first.astype(np.int32),
-        second=forest.second.astype(np.int32),
+        links=np.where(leaf, nodes, forest.child) << 2 * _BITS | forest.first << _BITS | forest.second,
         cut=np.where(leaf, np.nan, forest.cut),
-        child=np.where(leaf, nodes, forest.child).astype(np.int32),
         values=forest.values,
     )
+
+
+def first_of(links: int) -> int:
+    """The component that is cut."""
+    return links >> _BITS & _MASK
+
+
+def second_of(links: int) -> int:
+    """The one that is taken off it."""
+    return links & _MASK
+
+
+def child_of(links: int) -> int:
+    """The node where a row goes that is below the cut."""
+    return links >> 2 * _BITS
 
 
 def find_leaves(forest: Forest, states: Rows, leaves: np.ndarray) -> None:
@@ -226,5 +240,6 @@ def descend(descent: Descent, tree: int, rows: Rows, nodes: np.ndarray, count: i
     for _ in range(descent.levels[tree]):
         for r in range(count):
             node = nodes[r]
-            beyond = rows[r, descent.first[node]] - rows[r, descent.second[node]] >= descent.cut[node]
-            nodes[r] = descent.child[node] + (1 if beyond else 0)
+            links = descent.links[node]
+            beyond = rows[r, first_of(links)] - rows[r, second_of(links)] >= descent.cut[node]
+            nodes[r] = child_of(links) + (1 if beyond else 0)

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airoas.bounds.learned.forest import TREES, Descent, Forest, descend, descent_of, find_leaves, grow, learn
+from airoas.bounds.learned.forest import (
+    TREES,
+    Descent,
+    Forest,
+    child_of,
+    descend,
+    descent_of,
+    find_leaves,
+    first_of,
+    grow,
+    learn,
+    second_of,
+)
 from airoas.bounds.sides import bind
 from airoas.compiler import fingerprint
 from airoas.compiler.kernels import Bound, Record, kernel
@@ -171,9 +183,10 @@ def _descend(known: ForestValues, states: Rows, alive: Mask, out: Matrix, at: in
             for tree in range(len(forest.roots)):
                 node = forest.roots[tree]
                 for _ in range(forest.levels[tree]):
-                    second = _feature(features, states, i, forest.second[node]) if forest.second[node] < read else 0.0
-                    beyond = _feature(features, states, i, forest.first[node]) - second >= forest.cut[node]
-                    node = forest.child[node] + (1 if beyond else 0)
+                    links = forest.links[node]
+                    second = _feature(features, states, i, second_of(links)) if second_of(links) < read else 0.0
+                    beyond = _feature(features, states, i, first_of(links)) - second >= forest.cut[node]
+                    node = child_of(links) + (1 if beyond else 0)
                 for j in range(width):
                     out[i, at + j] += forest.values[node, j]
 

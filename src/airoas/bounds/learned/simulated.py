@@ -28,18 +28,18 @@ from airoas.rng import Rng, hash_key, new_stream, stream
 
 POLICY = -1
 """Instead of an action: those of `rollout_action`."""
-_MOST_STATES, _MOST_PAIRS = 20_000, 400_000  # of a state and an action
-_DRAWS = 4  # of a step that is random
-_FEWEST = 500  # states
+_MOST_STATES, _MOST_PAIRS = 80_000, 1_600_000  # of a state and an action
+_DRAWS = 4  # of a step that is random, for its reward and whether it ends; one tells where it leads
+_ROLLED_OUT, _FEWEST = 20_000, 500  # states
 _KEPT = 5  # states of a walk
 _WAYS = 50  # one in so many at most is on a way to a high reward
 _TESTED = 1000  # states to judge the forest by
 _LEAVES = 6, 30, 150  # fewest states in one, of returns: more where they are a matter of chance
 _SMALL_LEAF = 2  # of values
 _RUNS = 8  # from each
-_ROUNDS, _MOST_ROUNDS, _PATIENCE = 5, 15, 3  # at least, and at most: until following the values has earned no more in so many
+_ROUNDS, _MOST_ROUNDS, _PATIENCE = 5, 15, 2  # at least, and at most: until following the values has earned no more in so many
 _SWEEPS, _LOOKUPS = 150, 600_000_000  # of a round, at most; a round begins with the values of the one before
-_WALKERS = 500  # that follow the values learned so far, for states to learn from in the next round
+_WALKERS = 1500  # that follow the values learned so far, for states to learn from in the next round
 _WANDERING = 0.2  # of their steps are random
 _TIMES = (1, 2, 3, 4, 6, 8, 12, 16)  # of the first action of a plan
 _MOST_PLANS = 8
@@ -83,7 +83,7 @@ def values(arrays: dict[str, np.ndarray]) -> Side:
 
 def estimate_rollouts(model: KernelModel) -> dict[str, np.ndarray]:
     """A forest of the returns of `rollout_action`. It may look at the state, which a plan must not."""
-    return _learn_returns(model, sample(model, _MOST_STATES), [(POLICY, 0, POLICY)]).arrays()
+    return _learn_returns(model, sample(model, _ROLLED_OUT), [(POLICY, 0, POLICY)]).arrays()
 
 
 def rollouts(model: KernelModel, arrays: dict[str, np.ndarray]) -> Side:
@@ -114,31 +114,34 @@ def _thrift() -> int:
 
 
 class SampledSteps(Record):
-    """What every action did in every state, in D draws."""
+    """What every action did in every state. One successor stands for all: neighbours have others, and more states are worth more than more
+    draws at each."""
 
     rewards: Matrix
-    """[n, A] means; ILLEGAL where the action is not legal."""
+    """[n, A] means over some draws; ILLEGAL where the action is not legal."""
     after: Rows
-    """[n * A * D, dim] successors."""
-    ended: np.ndarray
-    """[n, A, D]"""
+    """[n * A, dim] the successor in the first of them that does not end."""
+    goes_on: Matrix
+    """[n, A] the part of them that does not end."""
+    draws: int
 
 
 def _learn_values(model: KernelModel, states: Rows, follows: bool = True) -> Regression:
     """follows: learn from what is met where the values are followed as well, as long as that earns more."""
-    n, actions, dim = len(states), model.n_actions, states.shape[1]
-    d = min(_DRAWS, draws(model, states))
+    n, actions, kinds = len(states), model.n_actions, model.shapes.state.kinds
     stepped = SampledSteps(
-        rewards=np.zeros((n, actions)), after=np.zeros((n * actions * d, dim)), ended=np.zeros((n, actions, d), np.bool_)
+        rewards=np.zeros((n, actions)),
+        after=np.zeros((n * actions, states.shape[1])),
+        goes_on=np.zeros((n, actions)),
+        draws=min(_DRAWS, draws(model, states)),
     )
     workspace = np.zeros_like(states), np.zeros(n), np.zeros(n, np.bool_)
-    kinds = model.shapes.state.kinds
     known = Regression(features_of(states, kinds), zero(1))
     values, best, most, since = np.zeros((n, 1)), known, -math.inf, 0
     sweeps = min(_SWEEPS, _LOOKUPS // max(1, len(stepped.after) * TREES))
     for round_ in range(_MOST_ROUNDS if follows else _ROUNDS):
         # the values tell where to split and which states to learn from, and both what the values are
-        stepped.rewards[:] = 0.0
+        stepped.rewards[:] = stepped.goes_on[:] = 0.0
         _step_all(batch(model).simulator, states, np.ones(n, np.bool_), action_rows(model), stepped, 0, np.arange(n), *workspace)
         small = 1e-3 * float(np.abs(stepped.rewards[stepped.rewards > ILLEGAL]).max(initial=1e-12))
         _backup(stepped, model.discount, known.forest.values, known.leaves(stepped.after), values)
@@ -293,10 +296,10 @@ def _step_all(
     rewards: Reals,
     arrived: Mask,
 ) -> None:
-    n, _, draws = stepped.ended.shape
+    n = len(states)
     for a in range(len(actions)):
         action = actions[a : a + 1]
-        for d in range(draws):
+        for d in range(stepped.draws):
             allowed = arrived  # for a moment
             simulator.permits(states, alive, action, allowed)
             for i in range(n):
@@ -304,26 +307,27 @@ def _step_all(
                     stepped.rewards[i, a] = ILLEGAL
             simulator.step(states, allowed, action, hash_key(seed, a, d), numbers, after, rewards, arrived)
             for i in range(n):
-                stepped.rewards[i, a] += rewards[i] / draws
-                stepped.ended[i, a, d] = not arrived[i]
-                for k in range(states.shape[1]):
-                    stepped.after[(i * len(actions) + a) * draws + d, k] = after[i, k]
+                stepped.rewards[i, a] += rewards[i] / stepped.draws
+                if arrived[i]:
+                    if stepped.goes_on[i, a] == 0.0:
+                        for k in range(states.shape[1]):
+                            stepped.after[i * len(actions) + a, k] = after[i, k]
+                    stepped.goes_on[i, a] += 1.0 / stepped.draws
 
 
 @kernel
 def _backup(stepped: SampledSteps, discount: float, leaf_values: Matrix, leaves: np.ndarray, values: Matrix) -> float:
     """values [n, 1] = max_a of the reward and the discounted values of the leaves after it; the largest change."""
-    n, actions, draws = stepped.ended.shape
+    n, actions = stepped.goes_on.shape
     change = 0.0
     for i in range(n):
         best = ILLEGAL
         for a in range(actions):
-            total = 0.0
-            for d in range(draws):
-                if not stepped.ended[i, a, d]:
-                    for tree in range(leaves.shape[1]):
-                        total += leaf_values[leaves[(i * actions + a) * draws + d, tree], 0]
-            best = max(best, stepped.rewards[i, a] + discount * total / draws)
+            later = 0.0
+            if stepped.goes_on[i, a] > 0.0:
+                for tree in range(leaves.shape[1]):
+                    later += leaf_values[leaves[i * actions + a, tree], 0]
+            best = max(best, stepped.rewards[i, a] + discount * stepped.goes_on[i, a] * later)
         best = best if best > 0.5 * ILLEGAL else 0.0
         change = max(change, abs(best - values[i, 0]))
         values[i, 0] = best
