@@ -12,7 +12,7 @@ from tools.results_page.literature import adjusted, against, few, planners, targ
 from tools.results_page.paper import hundredth, paper, rocks, untuned
 from tools.results_page.referee import hints, measured
 from tools.results_page.run import COMMANDS, Run, runs_in
-from tools.results_page.strangers import ablation, again, later, policy
+from tools.results_page.strangers import ablation, again, policy, way
 from tools.results_page.variations import budgets, factorial
 
 Sections = dict[str, tuple[tuple[str, ...], Callable[..., str]]]
@@ -25,9 +25,9 @@ IN_PAGE: Sections = {
     "adjusted": (("literature",), adjusted),
     "against": (("literature",), against),
     "fewer-particles": (("referee",), measured("fewer particles")),
-    "hints": (("literature", "factorial", "referee", "strangers/ninth"), hints),
-    "policy": (("strangers/ninth", "strangers/poker"), policy),
-    "later": (("strangers/ninth", "strangers/tenth", "strangers/eleventh"), later),
+    "hints": (("literature", "factorial", "referee", "strangers/twelfth"), hints),
+    "policy": (("strangers/twelfth",), policy),
+    "way": (("strangers/twelfth",), way),
     "ablation": (("strangers/ablation",), ablation),
     "again": (("hinted", "literature"), again),
     "paper": (("paper", "literature"), paper),

@@ -20,10 +20,7 @@ COMMANDS = {
     "budgets": "airoas bench results/budgets.toml --out results/budgets --jobs 2",
     "factorial": "airoas bench ablation --only factorial --out results/factorial --jobs 2",
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
-    "strangers/ninth": "airoas bench strangers --only models --out results/strangers/ninth --jobs 16",
-    "strangers/tenth": "airoas bench results/strangers/tenth/spec.toml --out results/strangers/tenth --jobs 16",
-    "strangers/eleventh": "airoas bench results/strangers/eleventh/spec.toml --out results/strangers/eleventh --jobs 2",
-    "strangers/poker": "airoas bench strangers --only poker --out results/strangers/poker --jobs 16",
+    "strangers/twelfth": "airoas bench results/strangers/twelfth/spec.toml --out results/strangers/twelfth --jobs 16",
     "strangers/ablation": "airoas bench strangers --only ablation --out results/strangers/ablation --jobs 16",
     "hinted": "airoas bench results/hinted.toml --out results/hinted --jobs 16",
 }

@@ -3,10 +3,14 @@ again, beside version 0.1."""
 
 from __future__ import annotations
 
+import json
+
 from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.summary import paired_difference
 from tools.results_page.run import Run
 from tools.results_page.text import bullets, table, with_error
+from tools.strangers_table import REFERENCES
+from tools.strangers_table import table as fractions
 
 WITHOUT = {
     "no-policy": "1, 2: no policy and no rollouts",
@@ -30,13 +34,12 @@ def beyond(gain: Estimate) -> int:
     return (gain.mean > 2.0 * gain.sem) - (gain.mean < -2.0 * gain.sem)
 
 
-def policy(run: Run, poker: Run) -> str:
-    """AIROAS less its policy; poker is a run of its own."""
+def policy(run: Run) -> str:
+    """AIROAS less its policy."""
     rows, gains = [], []
     for domain in run.spec.domains:
-        one = poker if domain == "poker" else run
-        gain = between(one, one, domain, ("airoas", "fitted-q"))
-        earned = (one.adjusted().earned(domain, label) for label in ("airoas", "fitted-q"))
+        gain = between(run, run, domain, ("airoas", "fitted-q"))
+        earned = (run.adjusted().earned(domain, label) for label in ("airoas", "fitted-q"))
         rows.append([run.label(domain), *(with_error(known, count=True) for known in earned), with_error(gain, count=True)])
         gains.append(gain)
     ends = [sum(beyond(gain) == sign for gain in gains) for sign in (1, -1)]
@@ -44,17 +47,11 @@ def policy(run: Run, poker: Run) -> str:
     return f"{table('model | AIROAS | its policy alone | difference', rows)}\n\n{bullets([sentence])}"
 
 
-def later(*runs: Run) -> str:
-    """The same models in later versions, each run in worlds of its own; the last run is the newest."""
-    newest = runs[-1].spec.domains
-    rows = [[runs[-1].label(domain), *(_earned(run, domain) for run in runs)] for domain in newest]
-    return table(" | ".join(("model", *(run.command.split("/")[-1].split()[0] for run in runs))), rows)
-
-
-def _earned(run: Run, domain: str) -> str:
-    """Of AIROAS; "-" where it was not played there."""
-    played = any((cell.domain, cell.label) == (domain, "airoas") for cell in run.spec.cells)
-    return with_error(run.adjusted().earned(domain, "airoas"), count=True) if played else "-"
+def way(run: Run) -> str:
+    """How far AIROAS gets from random actions to the references."""
+    references = json.loads(REFERENCES.read_text())
+    known = {domain: ("twelfth", run.earned(domain, "airoas")) for domain in run.spec.domains if domain in references}
+    return fractions(references, known)
 
 
 def ablation(run: Run) -> str:
