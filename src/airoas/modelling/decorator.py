@@ -104,7 +104,7 @@ class Model(Native):
 
     def row(self, what: str, value: Any) -> np.ndarray:
         """A state, observation or action as the one row of an array [1, size], as kernels take it; refused where it is none."""
-        return gate_of(cast(Any, self), what).row(value)
+        return gate_of(self, what).row(value)  # type: ignore[arg-type]
 
     def from_row(self, what: str, row: np.ndarray) -> Any:
         """The tuple (or action index) that a row of numbers stands for."""

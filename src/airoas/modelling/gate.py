@@ -7,7 +7,7 @@ model's `limits`. The limits of a finite model's states need not be written: enu
 from __future__ import annotations
 
 import reprlib
-from operator import le
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from airoas.compiler.arrays import BITS, FixedArray
 from airoas.compiler.coercion import LARGEST
 from airoas.compiler.kernels import interpreted, kernel
-from airoas.compiler.specialise import specialise
+from airoas.compiler.specialise import define, specialise
 from airoas.errors import ModelError, OptionError
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
@@ -46,7 +46,7 @@ class Gate:
         self._lows, self._highs = self.low.tolist(), self.high.tolist()
         self._ranges = list(zip(self._lows, self._highs, strict=True))
         self._space = model.space if what == "action" else None
-        self._is_plain = all(part in (int, float) for part in self._types)
+        self._may_pass = _passes(self._types, self._ranges)
 
     @property
     def width(self) -> int:
@@ -69,16 +69,6 @@ class Gate:
                     raise OptionError(f"there is no action {_told(value)}", f"use an index 0 .. {self._model.n_actions - 1} of {names}.")
                 raise self._refusal(value, f"{self._names[k]} is {_number(x)}", k)
         return np.array([numbers])
-
-    def _may_pass(self, items: tuple[Any, ...]) -> bool:
-        """Whether these are of the very types declared, as most are, and within the limits; others take a closer look. Updates of few
-        particles are little else than looks like this one, so it has no loop of its own."""
-        return (
-            self._is_plain
-            and tuple(map(type, items)) == self._types
-            and all(map(le, self._lows, items))
-            and all(map(le, items, self._highs))
-        )
 
     def value(self, numbers: Any) -> Any:
         """The state, observation or action that a row of numbers stands for."""
@@ -131,9 +121,21 @@ class Gate:
         return f"{self._names[k]} is {_number(rows[i, k])}, and not {self._range(k)}, in row {i}"
 
 
+def _passes(types: tuple[Any, ...], ranges: list[tuple[float, float]]) -> Callable[[tuple[Any, ...]], bool]:
+    """Whether parts are of the very types declared, as most are, and within the limits; others take a closer look. Updates of few particles
+    are little else than looks like this one, so it is written out for each model, without a loop."""
+    if any(part not in (int, float) for part in types):
+        return lambda items: False
+    looks = [f"type(x[{k}]) is {part.__name__} and low{k} <= x[{k}] <= high{k}" for k, part in enumerate(types)]
+    limits = {f"{side}{k}": ends[i] for k, ends in enumerate(ranges) for i, side in enumerate(("low", "high"))}
+    return define(f"def passes(x):\n    return {' and '.join([f'len(x) == {len(types)}', *looks])}\n", "passes", **limits)
+
+
 def gate_of(model: KernelModel, what: str) -> Gate:
     """The gate for a model's states ("state"), observations or actions."""
-    held: dict[str, Gate] = model.__dict__.setdefault("_gates", {})
+    held: dict[str, Gate] | None = model.__dict__.get("_gates")
+    if held is None:
+        held = model.__dict__.setdefault("_gates", {})
     if what not in held:
         held[what] = Gate(model, what)
     return held[what]
