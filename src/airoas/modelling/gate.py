@@ -123,12 +123,12 @@ class Gate:
 
 def _passes(types: tuple[Any, ...], ranges: list[tuple[float, float]]) -> Callable[[tuple[Any, ...]], bool]:
     """Whether parts are of the very types declared, as most are, and within the limits; others take a closer look. Updates of few particles
-    are little else than looks like this one, so it is written out for each model, without a loop."""
+    are little else than tests like this one, so it is written out for each model, without a loop."""
     if any(part not in (int, float) for part in types):
         return lambda items: False
-    looks = [f"type(x[{k}]) is {part.__name__} and low{k} <= x[{k}] <= high{k}" for k, part in enumerate(types)]
+    tests = [f"type(x[{k}]) is {part.__name__} and low{k} <= x[{k}] <= high{k}" for k, part in enumerate(types)]
     limits = {f"{side}{k}": ends[i] for k, ends in enumerate(ranges) for i, side in enumerate(("low", "high"))}
-    return define(f"def passes(x):\n    return {' and '.join([f'len(x) == {len(types)}', *looks])}\n", "passes", **limits)
+    return define(f"def passes(x):\n    return {' and '.join([f'len(x) == {len(types)}', *tests])}\n", "passes", **limits)
 
 
 def gate_of(model: KernelModel, what: str) -> Gate:
