@@ -109,9 +109,9 @@ def test_an_interpreted_search_learns_from_compiled_runs(monkeypatch):
         assert find_bounds(Wide()).at(Wide(), belief) == compiled
         for name, least in (("_ROUNDS", 1), ("_RUNS", 2), ("_WORK", 100_000)):
             monkeypatch.setattr(simulated, name, least)
-        fewer, arrays = len(simulated.sample(Wide(), 20_000)), simulated.estimate(Wide(), lambda _: None)
-    assert fewer == 500 and len(simulated.sample(Wide(), 20_000)) == 20_000
-    assert max(len(arrays["plans cut"]), len(arrays["values cut"])) < 500 * TREES
+        fewer, arrays = [len(simulated.sample(Wide(), most)) for most in (20_000, 80_000)], simulated.estimate(Wide(), lambda _: None)
+    assert fewer == [500, 800] and len(simulated.sample(Wide(), 20_000)) == 20_000
+    assert max(len(arrays["plans cut"]), len(arrays["values cut"])) < 800 * TREES
 
 
 def test_interpreted_equals_compiled():

@@ -54,6 +54,18 @@ def test_leaves_of_many_rows_are_those_of_each() -> None:
         assert leaves[i].tolist() == [leaf_of(forest, rows, i, tree) for tree in range(len(forest.roots))]
 
 
+def test_leaves_are_found_by_components_of_any_number() -> None:
+    """Beyond 65,536 of them as well: the links of a node have room for more than 16 bits each."""
+    dim = 70_000
+    rows = np.zeros((60, dim))
+    rows[:, -3:] = np.random.default_rng(0).normal(size=(60, 3))
+    forest = grow(rows, rows[:, -3:-2] - rows[:, -2:-1], 2, stream(0), np.array([dim - 3, dim - 2]))
+    leaves = np.zeros((60, len(forest.roots)), np.int64)
+    find_leaves(forest, rows, leaves)
+    for i in range(60):
+        assert leaves[i].tolist() == [leaf_of(forest, rows, i, tree) for tree in range(len(forest.roots))]
+
+
 def test_a_forest_of_one_leaf_says_0() -> None:
     states, out = some_states(3, 0), np.ones((3, 2))
     Regression(features_of(states, KINDS), zero(2)).lookup()(states, np.ones(3, np.bool_), out, 0)

@@ -16,7 +16,7 @@ from airoas.rng import Rng
 TREES = 6
 _CUTS = 12  # tried at a node
 _BLOCK = 256  # rows that go down a tree side by side
-_BITS = 16  # of the number of a component
+_BITS = 20  # of the number of a component: a million of them, and eight million nodes
 _MASK = (1 << _BITS) - 1
 
 
