@@ -23,6 +23,10 @@ WITHOUT = {
 """What is taken away, in words; packing is the other way round, since mixtures are not the default."""
 
 
+FEWEST = 10
+"""Episodes."""
+
+
 def between(first: Run, second: Run, domain: str, labels: tuple[str, str]) -> Estimate:
     """What a planner earned more in one run than a planner in another one, world by world; adjusted where both are."""
     cells = first.cell(domain, labels[0]), second.cell(domain, labels[1])
@@ -48,10 +52,10 @@ def policy(run: Run) -> str:
 
 
 def way(run: Run) -> str:
-    """How far AIROAS gets from random actions to the references."""
+    """How far AIROAS gets from random actions to the references, where it was played often enough to tell."""
     references = json.loads(REFERENCES.read_text())
-    known = {domain: ("twelfth", run.earned(domain, "airoas")) for domain in run.spec.domains if domain in references}
-    return fractions(references, known)
+    earned = {domain: run.earned(domain, "airoas") for domain in run.spec.domains if domain in references}
+    return fractions(references, {domain: ("twelfth", returns) for domain, returns in earned.items() if returns.n >= FEWEST})
 
 
 def ablation(run: Run) -> str:
