@@ -43,8 +43,7 @@ class Gate:
         self.low, self.high = np.maximum(widest[:, 0], known[0]), np.minimum(widest[:, 1], known[1])
         self._types = (int,) if self._shape is None else self._shape.parts
         """Of the parts."""
-        self._lows, self._highs = self.low.tolist(), self.high.tolist()
-        self._ranges = list(zip(self._lows, self._highs, strict=True))
+        self._ranges = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
         self._space = model.space if what == "action" else None
         self._may_pass = _passes(self._types, self._ranges)
 

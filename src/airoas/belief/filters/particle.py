@@ -16,7 +16,7 @@ from airoas.belief.filters.interface import Updated, as_particles
 from airoas.belief.filters.parts import Parts
 from airoas.belief.filters.recovery import recover
 from airoas.belief.particles import InitialDraws, Particles
-from airoas.belief.tempering.anneal import anneal_by, check_device, check_moves
+from airoas.belief.tempering.anneal import anneal, check_device, check_moves
 from airoas.belief.tempering.result import Annealed
 from airoas.compiler.clock import read_clock
 from airoas.errors import OptionError, ParticleDeprivationError
@@ -59,7 +59,7 @@ class BootstrapFilter:
         before = as_particles(belief, self.particles, rng)
 
         def annealed(some: Particles) -> Annealed:
-            return anneal_by(model, some, action, observation, rng, device=self.device, **self._options())
+            return anneal(model, some, action, observation, rng, device=self.device, **self._options())
 
         try:
             tempered = annealed(before)
@@ -135,7 +135,7 @@ class AdaptiveFilter(AnnealedFilter):
         clock = _Clock(self.update_seconds)
         before = clock.afford(model, as_particles(belief, _MOST * self.particles, rng), action, observation, rng)
         try:
-            plain = anneal_by(model, before, action, observation, rng, mode="none", device=self.device)
+            plain = anneal(model, before, action, observation, rng, mode="none", device=self.device)
         except ParticleDeprivationError:
             plain = None
         if isinstance(before, InitialDraws) or self._merges(model):
@@ -190,14 +190,14 @@ class AdaptiveFilter(AnnealedFilter):
             if so_far and unseen(so_far.belief) < _UNSEEN:
                 break
             more = split(states, most) if states else self._sample(model, most, rng)
-            parts.add(functools.partial(anneal_by, model, more, action, observation, rng, mode="none"), most)
+            parts.add(functools.partial(anneal, model, more, action, observation, rng, mode="none"), most)
         return parts.joined()
 
     def _anew(self, model: KernelModel, belief: Followed, action: Any, observation: Any, rng: Rng, clock: _Clock) -> Updated | None:
         """The belief from new draws of the initial one."""
 
         def update(some: Particles, a: Any, o: Any) -> tuple[Annealed, Particles]:
-            plain = anneal_by(model, some, a, o, rng, mode="none")
+            plain = anneal(model, some, a, o, rng, mode="none")
             return plain, plain.belief if plain.inefficiency[1] <= _MOST_UNEVEN else self._resampled(model, plain.belief, len(some), rng)
 
         most = _MOST * self.particles
@@ -275,7 +275,7 @@ class _Clock:
             return belief
         few, begun = belief.particles(_PILOT, rng), read_clock()
         with contextlib.suppress(ParticleDeprivationError):
-            anneal_by(model, few, action, observation, rng, mode="none")
+            anneal(model, few, action, observation, rng, mode="none")
         self._each = (read_clock() - begun) / len(few)
         most = max(_PILOT, int(0.5 * left / self._each))
         distinct = merged(belief, most // 2) if len(belief) > most and is_whole(model) else None

@@ -78,52 +78,13 @@ def anneal(
     """
     check_moves(target_inefficiency, moves, move)
     _check_options(mode, schedule, resample, until, scale, seconds)
+    admit(_checked(model), belief)
+    check_stream(rng)
     check_device(device)
     if mode == "literal":
         if device != "cpu":
             raise OptionError("the printed algorithm runs on the CPU alone", "leave device out, or use mode='corrected'.")
-        admit(_checked(model), belief)
-        return anneal_literal(model, belief, action, observation, check_stream(rng), target_inefficiency, literal_weights, literal_constant)
-    return anneal_by(
-        model,
-        belief,
-        action,
-        observation,
-        rng,
-        mode,
-        target_inefficiency,
-        schedule,
-        moves,
-        move=move,
-        resample=resample,
-        until=until,
-        scale=scale,
-        seconds=seconds,
-        device=device,
-    )
-
-
-def anneal_by(
-    model: Any,
-    belief: Particles,
-    action: Any,
-    observation: Any,
-    rng: Rng,
-    mode: str = "corrected",
-    target_inefficiency: float = 2.0,
-    schedule: str | Sequence[float] = "adaptive",
-    moves: int = 2,
-    *,
-    move: str = "auto",
-    resample: bool = True,
-    until: float = 1.0,
-    scale: float | None = None,
-    seconds: float | None = None,
-    device: str = "cpu",
-) -> Annealed:
-    """The same, by options that are known to be right, as a filter's are."""
-    admit(_checked(model), belief)
-    check_stream(rng)
+        return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
     fixed = _temperatures(schedule, until)
     options = {
