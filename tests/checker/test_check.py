@@ -336,6 +336,18 @@ def test_inexact_constructs_are_notes(tmp_path: Path, capsys: pytest.CaptureFixt
         assert f"Good.obs_logpdf ({tmp_path / 'model.py'}, line {line})" == diagnostic["where"]
 
 
+def test_an_inexact_construct_is_told_once_with_all_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CONTINUOUS.replace("-0.5 * z * z - self.log_scale", "-0.5 * z**2 - self.log_scale")
+    text = text.replace("return y + by", "return y + by + 0.0 * y**2")
+    text = text.replace("return State(3.0 *", "return State(0.0 * self.noise**2 + 3.0 *")
+    first, second, third = (number for number, row in enumerate(text.splitlines(), 1) if "**2" in row)
+    code, report = check_text(text, tmp_path, capsys)
+    (note,) = [diagnostic for diagnostic in report["diagnostics"] if "may differ" in diagnostic["problem"]]
+    assert code == 0
+    assert note["where"] == f"Good.shifted ({tmp_path / 'model.py'}, line {first})"
+    assert note["problem"].endswith(f"compiled runs, here and in lines {second}, {third}")
+
+
 DRAWING = {
     "text without a belief": ("text(self, s, belief)", 'return f"{belief.mean()}"', "`if belief is not None`"),
     "text with a belief": ("text(self, s, belief)", "return s.nothing", ""),

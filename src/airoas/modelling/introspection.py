@@ -180,29 +180,43 @@ _RANDOM = ("random", "numpy.random", "secrets")
 
 
 def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Construct]:
-    """Code that may differ between interpreted and compiled, or that no seed controls, each once."""
+    """Code that may differ between interpreted and compiled, of each kind once, and code that no seed controls or that compares what is
+    never equal, wherever it stands."""
+    inexact: dict[str, list[tuple[str, int, str]]] = {}
+    for what, label, file, line in _places(kind, functions):
+        where = f"{label} ({file}, line {line})"
+        if what.startswith("draws"):
+            yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", "error")
+        elif what.startswith("compares"):
+            remedy = "compare with a number: an action is its index in `actions`, and states and observations are made of numbers."
+            yield Construct(where, what, remedy, "warning")
+        else:
+            inexact.setdefault(what, []).append((file, line, label))
+    for what, places in inexact.items():
+        (file, line, label), *others = sorted(places)
+        lines = [str(n) if other == file else f"{n} of {Path(other).name}" for other, n, _ in others]
+        also = f", here and in line{'s' * (len(lines) > 1)} {', '.join(lines)}" if lines else ""
+        instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
+        remedy = f"{instead} where that matters; each mode is right on its own." if instead else "each mode is right on its own."
+        problem = f"{what} may differ in the last bit between interpreted and compiled runs{also}"
+        yield Construct(f"{label} ({file}, line {line})", problem, remedy, "note")
+
+
+def _places(kind: type, functions: list[types.FunctionType]) -> Iterator[tuple[str, str, str, int]]:
+    """What is telling in the user's code: what it is, the function that it stands in, the file and the line; each once."""
     files = files_of(kind)
     methods = {function.__code__: name for name, function in functions_in(kind).items()}
     said = set()
     for part in {id(part): part for function in functions for part in fingerprint.reachable(function)}.values():
-        if part.__code__.co_filename not in files:
+        file = part.__code__.co_filename
+        if file not in files:
             continue
         label = f"{kind.__name__}.{methods[part.__code__]}" if part.__code__ in methods else part.__name__
         numbers = part.__code__.co_varnames[1 : part.__code__.co_argcount] if methods.get(part.__code__) in HOOKS else ()
         for what, line in (*_telling(part), *_text_comparisons(part.__code__, numbers)):
-            if (what, part.__code__.co_filename, line) in said:
-                continue
-            said.add((what, part.__code__.co_filename, line))
-            where = f"{label} ({part.__code__.co_filename}, line {line})"
-            if what.startswith("draws"):
-                yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", "error")
-            elif what.startswith("compares"):
-                remedy = "compare with a number: an action is its index in `actions`, and states and observations are made of numbers."
-                yield Construct(where, what, remedy, "warning")
-            else:
-                instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
-                remedy = f"{instead} where that matters; each mode is right on its own." if instead else "each mode is right on its own."
-                yield Construct(where, f"{what} may differ in the last bit between interpreted and compiled runs", remedy, "note")
+            if (what, file, line) not in said:
+                said.add((what, file, line))
+                yield what, label, file, line
 
 
 def _telling(function: types.FunctionType) -> Iterator[tuple[str, int]]:
