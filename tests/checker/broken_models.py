@@ -204,7 +204,7 @@ endless_recursion | Broken.depth | calls itself without end
 +
 +    def is_terminal(self, s):
 
-field_named_view | Broken.step | a field named `view` cannot be compiled
+field_named_view | Broken.is_terminal | a field named `view` cannot be compiled
      y: float
 -    n: int
 +    view: int
@@ -218,7 +218,16 @@ formatted_text | Broken.step | an f-string
 +        name = f"{s.y:.2f}"  # <- here
 +        return State(s.y + len(name), s.n + 1), -1.0
 
-generator_sum | Broken.step | a generator expression cannot be compiled
+generator_in_a_helper | Broken.near | Write a loop, or a list: `all([abs(x) < 1.0 for x in (y, y)])`.
+-        return State(s.y + a - 0.5, s.n + 1), -1.0
++        return State(s.y + a - 0.5, s.n + 1), 1.0 if self.near(s.y) else any([s.y > 0.0])
+-    def is_terminal(self, s):
++    def near(self, y):
++        return all(abs(x) < 1.0 for x in (y, y))  # <- here
++
++    def is_terminal(self, s):
+
+generator_sum | Broken.step | a generator expression cannot be compiled. Write a loop, or a list: `sum([0.5 for _ in range(a)])`.
 -        return State(s.y + a - 0.5, s.n + 1), -1.0
 +        return State(s.y + sum(0.5 for _ in range(a)), s.n + 1), -1.0  # <- here
 

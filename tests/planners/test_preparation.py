@@ -159,6 +159,18 @@ def test_nothing_is_said_of_short_waits(tmp_path: Path, monkeypatch: pytest.Monk
     assert not [record for record in caplog.records if "compiling" in record.getMessage()]
 
 
+def test_what_is_refused_was_not_said_to_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(notice, "QUIET", 0.0)
+    monkeypatch.setattr(kernels, "notice", notice.Notice())
+    text = Path(drone_file(tmp_path)).read_text(encoding="utf-8")
+    text = text.replace("z = (o[0] - abs(", "z = (o[0] - sum(abs(x) for x in (s[1],)) + abs(")
+    (tmp_path / "refused.py").write_text(text, encoding="utf-8")
+    model = load_class(str(tmp_path / "refused.py"), "MyModel")()
+    with caplog.at_level(logging.WARNING, "airoas"), pytest.raises(airoas.errors.CompileError, match="generator"):
+        airoas.simulate(model, POMCP(iterations=20, c=5.0), seed=0, particles=100)
+    assert not [record for record in caplog.records if "compiling MyModel" in record.getMessage()]
+
+
 def test_a_pipe_is_told(tmp_path: Path) -> None:
     program = f"""
 import sys

@@ -133,7 +133,7 @@ def _compilation(model: KernelModel, progress: Progress) -> Diagnoses:
                 try:
                     problem = method_problem(model, model_type, hook)
                 except COMPILER_ERRORS as error:
-                    problem = explain(error, location(model, hook.name), type(model))
+                    problem = explain(error, location(model, hook.name), type(model), functions_in(type(model)))
                 if problem is not None:
                     yield problem
                     return

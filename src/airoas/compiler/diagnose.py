@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
+import types
+from collections.abc import Mapping
 from pathlib import Path
 
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
+from airoas.compiler import fingerprint
 from airoas.errors import CompileError
 
 COMPILER_ERRORS = (NumbaError, UnsupportedBytecodeError)
@@ -40,16 +45,40 @@ def plain_types(text: str) -> str:
     return re.sub(r"\bTuple\(", "(", text)
 
 
-def explain(error: Exception, where: str, kind: type | None = None) -> CompileError:
-    """A compiler's error as one sentence with the line of the user's own source."""
+Methods = Mapping[str, types.FunctionType]
+"""The methods that users wrote in a class, by name."""
+
+
+def explain(error: Exception, where: str, kind: type | None = None, methods: Methods | None = None) -> CompileError:
+    """A compiler's error as one sentence with the line of the user's own source. Of a class's methods the innermost one is named."""
     whole = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba colours its text where it finds colorama
     text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", re.sub(r"\x1b\[[0-9;]*m", "", str(error.args[0])) if error.args else whole)
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    return _different_returns(text, where) or CompileError(*_translate(plain_types(text), label), where=_location(text, whole, where))
+    inner = _innermost(text, methods or {})
+    method = f"{label}.{inner}" if inner else where.partition(" (")[0]
+    where = _location(text, whole, method) or where
+    return _different_returns(text, method) or CompileError(*_translate(plain_types(text), label), where=where)
 
 
-def _different_returns(text: str, where: str) -> CompileError | None:
+def _innermost(text: str, methods: Methods) -> str:
+    """The first of the methods that a line named by the compiler stands in: it names them from within."""
+    ranges = {name: _lines_of(method) for name, method in methods.items()}
+    for file, line in re.findall(r'File "([^"]+)", line (\d+)', text):
+        for name, (path, first, last) in ranges.items():
+            if first <= int(line) <= last and Path(file).resolve() == path:
+                return name
+    return ""
+
+
+def _lines_of(function: types.FunctionType) -> tuple[Path, int, int]:
+    """The file of a function, its first line and its last."""
+    code = function.__code__
+    lines = [line for part in fingerprint.codes(code) for _, _, line in part.co_lines() if line]
+    return Path(code.co_filename).resolve(), code.co_firstlineno, max(lines)
+
+
+def _different_returns(text: str, method: str) -> CompileError | None:
     """Branches that return different types: each with its line, which the compiler lists in no certain order."""
     matches = re.findall(r"Return of: IR name '[^']*', type '([^\n]*)', location: \nFile \"([^\"]+)\", line (\d+):", text)
     returns = sorted((int(line), plain_types(kind), file) for kind, file, line in matches if is_theirs(file))
@@ -58,18 +87,17 @@ def _different_returns(text: str, where: str) -> CompileError | None:
     told = " and ".join(f"{kind} in line {line}" for line, kind, _ in returns)
     remedy = "return the same types from every branch: 0.0, not 0, where the other is a float."
     line, _, file = returns[-1]
-    return CompileError(f"returns {told}", remedy, where=f"{where.partition(' (')[0]} ({Path(file).resolve()}, line {line})")
+    return CompileError(f"returns {told}", remedy, where=f"{method} ({Path(file).resolve()}, line {line})")
 
 
-def _location(text: str, whole: str, where: str) -> str:
-    """The innermost line of the user's that the compiler names, in the form of `where`."""
-    method = where.partition(" (")[0]
+def _location(text: str, whole: str, method: str) -> str:
+    """`method (file, line n: code)` of the innermost line of the user's that the compiler names; nothing where it names none."""
     for file, line, excerpt in re.findall(r'File "([^"]+)", line (\d+):\n((?:(?! *File ").*\n)*?)\s*\^', text + "\n"):
         if is_theirs(file):
             rows = [row.strip() for row in excerpt.splitlines() if row.strip()]
             return f"{method} ({Path(file).resolve()}, line {line}{f': `{rows[-1]}`' if rows else ''})"
     match = re.search(r"Raised from (\S.*) \((\d+)\)", whole) or re.search(r"at (\S.*) \((\d+)\)", text)
-    return f"{method} ({Path(match[1]).resolve()}, line {match[2]})" if match and is_theirs(match[1]) else where
+    return f"{method} ({Path(match[1]).resolve()}, line {match[2]})" if match and is_theirs(match[1]) else ""
 
 
 def is_theirs(file: str) -> bool:
@@ -96,6 +124,8 @@ _OPCODES = {
 
 def _translate(text: str, label: str) -> tuple[str, str]:
     """What a compiler's error says and what to do about it."""
+    if "yield in a closure" in text:
+        return "a generator expression cannot be compiled", f"write a loop{_as_list(text)}."
     for pattern, problem, remedy in _SENTENCES:
         match = re.search(pattern, text)
         if match:
@@ -113,6 +143,30 @@ def _translate(text: str, label: str) -> tuple[str, str]:
     skip = ("Failed in nopython", "During:", "File ", "^", "<source elided>", "- Resolution", "There are", ">>>", "[1]", "Internal error")
     telling = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith(skip)]
     return f"cannot be compiled: {telling[0].rstrip('.') if telling else 'the compiler refused it'}", _WITHOUT
+
+
+_OF_LISTS = ("all", "any", "len", "max", "min", "sum")
+"""Functions of Python's whose argument may be a list in compiled code."""
+
+
+def _as_list(text: str) -> str:
+    """How to write with a list the first generator expression from the line on that the compiler names; nothing where that cannot be."""
+    match = re.search(r'File "([^"]+)", line (\d+)', text)
+    try:
+        nodes = list(ast.walk(ast.parse("".join(linecache.getlines(str(Path(match[1]).resolve()))) if match else "")))
+    except SyntaxError:
+        nodes = []
+    generators = [node for node in nodes if isinstance(node, ast.GeneratorExp) and match and (node.end_lineno or 0) >= int(match[2])]
+    first = min(generators, key=lambda node: (node.lineno, node.col_offset), default=None)
+    call = next((node for node in nodes if isinstance(node, ast.Call) and first in node.args[:1]), None)
+    if first is None or call is None or not isinstance(call.func, ast.Name) or call.func.id not in _OF_LISTS:
+        return ""
+    written = ast.unparse(ast.Call(call.func, [ast.ListComp(first.elt, first.generators), *call.args[1:]], call.keywords))
+    return f", or a list: `{written if len(written) <= _SHORT else f'{call.func.id}([... for ...])'}`"
+
+
+_SHORT = 60
+"""Characters of code in a remedy."""
 
 
 def _attribute(name: str, owner: str, label: str) -> tuple[str, str]:
@@ -182,7 +236,6 @@ _SENTENCES = (
         "indexes a tuple of unlike parts by a variable",
         "index a tuple of unlike parts by a number that stands there, or make them alike: 0.0, not 0, where the others are floats.",
     ),
-    (r"yield in a closure", "a generator expression cannot be compiled", "write a loop, or a list: `any([x > 0.0 for x in row])`."),
     (
         r"Invalid use of BoundFunction\((\w+\.\w+) for .*\) with parameters \((.*)\)",
         "`{0}` cannot take a value of type {1} here",

@@ -103,12 +103,12 @@ class Kernel:
 
             def before_compile(signature: Any, is_kept: bool) -> None:
                 resolve()
-                owners = [kind.model.native_class.name for kind in signature if isinstance(kind, ModelAddressType)]
-                notice.begin(owners[0] if owners else "", is_kept)
+                notice.begin()
                 garbage.let_lie()
-                for kind in signature:
-                    if isinstance(kind, ModelAddressType):
-                        kind.model.native_class.check_methods(kind.model, self._mentioned)
+                models = [kind.model for kind in signature if isinstance(kind, ModelAddressType)]
+                is_sound = [model.native_class.check_methods(model, self._mentioned) for model in models]
+                if all(is_sound):
+                    notice.announce(models[0].native_class.name if models else "", is_kept)
 
             dispatcher._cache = KernelCache(self.__name__, digest and f"{digest}{jit_options(mode)}{noinline}", before_compile)
             self._dispatchers[mode] = dispatcher

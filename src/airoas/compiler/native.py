@@ -202,7 +202,7 @@ class NativeClass:
         functions: dict[str, python_types.FunctionType],
         properties: dict[str, python_types.FunctionType],
         constants: dict[str, Any],
-        check_methods: Callable[[ModelType, frozenset[str]], None],
+        check_methods: Callable[[ModelType, frozenset[str]], bool],
         location: Callable[[], str],
     ) -> None:
         self.name = name
@@ -210,6 +210,7 @@ class NativeClass:
         self.properties = properties
         self.constants = constants
         self.check_methods = check_methods
+        """Raises what is wrong with a method of these names; whether the methods that every model has compile, too."""
         self.location = location
         """Of the class in the user's file."""
         try:

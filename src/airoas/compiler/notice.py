@@ -33,22 +33,28 @@ class Notice:
         self._told = False
         self._said: dict[str, float] = {}  # when what was said last
 
-    def begin(self, what: str, is_kept: bool) -> None:
-        """A kernel that is in no cache will be compiled. what: the model that it is compiled for; empty where all models share it.
-        How long it takes nobody knows beforehand."""
+    def begin(self) -> None:
+        """A kernel that is in no cache will be compiled. How long it takes nobody knows beforehand."""
         if self.is_open:
             return  # what it calls is part of it
         self.is_open, self._begun = True, time.monotonic()
         if self._begun - self._ended > PAUSE:
             self._spent, self._told = 0.0, False
-        if not self._told:
-            self._timer = threading.Timer(max(0.0, QUIET - self._spent), self._say, (what, is_kept))
-            self._timer.daemon = True
-            self._timer.start()
+
+    def announce(self, what: str, is_kept: bool) -> None:
+        """Say so if it takes long. what: the model that the kernel is compiled for, once its methods are known to compile: none is
+        refused after this; empty where all models share the kernel."""
+        if self._told or self._timer is not None:
+            return
+        quiet = QUIET - self._spent - (time.monotonic() - self._begun)
+        self._timer = threading.Timer(max(0.0, quiet), self._say, (what, is_kept))
+        self._timer.daemon = True
+        self._timer.start()
 
     def end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         self._ended = time.monotonic()
         self._spent += self._ended - self._begun
         self.is_open = False

@@ -14,8 +14,8 @@ from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.native import ModelType, NativeClass
 from airoas.compiler.specialise import canonicalise, define, interpreted_class, interpreted_copy, specialise
 from airoas.errors import ModelError
-from airoas.modelling.interface import HOOKS, Hook
-from airoas.modelling.introspection import class_location, location, written_in
+from airoas.modelling.interface import HOOKS, REQUIRED, Hook
+from airoas.modelling.introspection import class_location, functions_in, location, written_in
 from airoas.modelling.layout import Shape, Shapes, is_number
 from airoas.rng import rng_type
 
@@ -140,13 +140,16 @@ _COERCED = {
 }
 
 
-def _check_methods(self: Any, model_type: ModelType, names: frozenset[str]) -> None:
-    """Compile each of the user's methods alone, so that a mistake is reported where it stands."""
+def _check_methods(self: Any, model_type: ModelType, names: frozenset[str]) -> bool:
+    """Compile each of the user's methods alone, so that a mistake is reported where it stands. Whether those that every model has compile,
+    too: a kernel that does not mention them may come first."""
     for hook in HOOKS.values():
         if hook.compiled and hook.name in names and self.has(hook.name):
             problem = method_problem(self, model_type, hook)
             if problem is not None:
                 raise problem
+    whole = ModelType(self.native().native_class, model_type.mode, tuple(model_type.fields.items()))
+    return all(method_problem(self, whole, HOOKS[name]) is None for name in REQUIRED)
 
 
 def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError | None:
@@ -166,7 +169,7 @@ def method_problem(self: Any, model_type: ModelType, hook: Hook) -> ModelError |
     try:
         dispatcher.compile(signature)
     except COMPILER_ERRORS as error:
-        return explain(error, where, type(self))
+        return explain(error, where, type(self), functions_in(type(self)))
     problem = _return_problem(self, hook, dispatcher.overloads[signature].signature.return_type, where)
     if problem is None and signature[0].cacheable:
         cache.remember(*known)
