@@ -63,3 +63,23 @@ def test_a_line_without_a_terminal(make_spec: Callable[..., Spec], clock: list[f
     with caplog.at_level("INFO", "airoas"):
         left(spec, clock, [finished(spec, 0, 160.0, 0.2), finished(spec, 0, 160.0, 0.0, cell=1)])
     assert [record.getMessage() for record in caplog.records] == ["1 of 202 episodes", "2 of 202 episodes, about 7 min left"]
+
+
+@pytest.mark.parametrize(("seconds", "lines"), [(30.0, ["2 of 3 episodes, about 3 s left, mean 2.000", "3 of 3 episodes, mean 2.000"]), (3.0, [])])
+def test_the_last_line_says_that_all_are_there(
+    seconds: float, lines: list[str], make_spec: Callable[..., Spec], clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = make_spec(episodes=3)
+    with caplog.at_level("INFO", "airoas"):
+        left(spec, clock, [finished(spec, i, seconds + 1.0, 0.2) for i in range(3)])
+    assert [record.getMessage() for record in caplog.records] == lines
+
+
+def test_after_earlier_episodes_the_last_line_says_so_too(
+    make_spec: Callable[..., Spec], clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = make_spec(episodes=3)
+    rows = [finished(spec, i, 3.0, 0.2) for i in range(3)]
+    with caplog.at_level("INFO", "airoas"):
+        left(spec, clock, rows[2:], tuple(rows[:2]))
+    assert [record.getMessage() for record in caplog.records] == ["2 of 3 episodes are there already", "3 of 3 episodes, mean 2.000"]

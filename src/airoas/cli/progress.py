@@ -51,6 +51,8 @@ class _Watch:
         self.spent = 0.0
         self.costs: list[list[float]] = [[] for _ in self.cells]
         self.earlier: list[list[float]] = [[] for _ in self.cells]
+        self.is_counted = False
+        """Whether a line has said how many episodes are there: then the last one says that all are."""
         self.reported: set[str] = set()
         self.bars: list[Any] = []
 
@@ -68,8 +70,8 @@ class _Watch:
             for number in self.of[row["id"]]:
                 self._show_cell(number, rows)
             self.progress.update(self.bars[-1], completed=done, status=self._left(rows))
-        elif time.monotonic() - self.logged > EVERY:
-            self.logged = time.monotonic()
+        elif time.monotonic() - self.logged > EVERY or (self.is_counted and done == len(self.of)):
+            self.logged, self.is_counted = time.monotonic(), True
             log.info("%s", ", ".join(filter(None, (f"{done} of {len(self.of)} episodes", self._left(rows)))))
 
     def _begin(self, rows: dict[str, Row]) -> None:
@@ -78,6 +80,7 @@ class _Watch:
             failed = sum(key in rows and "error" in rows[key] for key in self.of)
             failures = f", {failed} of them failed" if failed else ""
             log.info("%d of %d episodes are there already%s", earlier, len(self.of), failures)
+            self.is_counted = True
             self.earlier = [[_cost(rows[key], not i) for i, key in enumerate(ids) if key in rows] for ids in self.cells]
         if not self.progress:
             return
@@ -112,6 +115,8 @@ class _Watch:
             if missing and not costs:
                 return ", ".join(mean)
             work += missing * sum(costs) / len(costs) if missing else 0.0
+        if all(key in rows for key in self.of):
+            return ", ".join(mean)
         side_by_side = max(1.0, self.spent / max(1e-9, time.monotonic() - self.begun))
         return ", ".join([f"about {duration(work / side_by_side)} left", *mean])
 
