@@ -20,7 +20,7 @@ from airoas.experiments.analysis.plot import _without_outliers, draw
 from airoas.experiments.analysis.render import FORMATS, as_csv, escape, render
 from airoas.experiments.analysis.statistics import Estimate
 from airoas.experiments.analysis.table import cell_summaries, differences, tables
-from airoas.experiments.rows.store import Store
+from airoas.experiments.rows.store import Store, latest
 from airoas.experiments.run.bench import bench
 from airoas.experiments.run.pool import Inline
 from airoas.experiments.spec.cells import Spec
@@ -227,6 +227,8 @@ def test_load_gives_records_and_a_frame(make_spec: Callable[..., Spec], tmp_path
     records = airoas.load(tmp_path)
     assert len(records) == 9
     assert {record["label"] for record in records} == {"a", "b", "c"}
+    assert {(record["domain"], record["planner"]) for record in records} == {("tiny.py:Walk", "tiny.py:Searching")}
+    assert all(Path(row["domain"].partition(":")[0]).is_absolute() for row in latest(tmp_path).values())  # to run it from anywhere
     frame = airoas.load(tmp_path, frame=True)
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["discounted_return"]) == [record["discounted_return"] for record in records]

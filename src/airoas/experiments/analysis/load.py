@@ -17,11 +17,17 @@ from airoas.experiments.spec.reading import of_folder
 def load(folder: str | Path, frame: bool = False) -> Any:
     """The episodes of a folder, each once: a list of dicts, or with `frame` a pandas DataFrame (extra `data`).
 
-    `label` and `part` say which line of the experiment's tables an episode belongs to.
+    `label` and `part` say which line of the experiment's tables an episode belongs to. `domain`, `planner` and `filter` are as the
+    experiment names them, files without the whole path that the folder has of them.
     """
     spec = of_folder(Path(folder))
-    labels = {key: {"part": part.name, "label": cell.label} for part in spec.parts for cell in part.cells for key in cell.ids}
-    rows = [labels.get(key, {"part": "", "label": ""}) | dict(row) for key, row in latest(Path(folder)).items()]
+    told = {
+        key: {"part": part.name, "label": cell.label, "domain": cell.domain, "planner": cell.kind, "filter": cell.filter}
+        for part in spec.parts
+        for cell in part.cells
+        for key in cell.ids
+    }
+    rows = [{"part": "", "label": "", **row, **told.get(key, {})} for key, row in latest(Path(folder)).items()]
     if not frame:
         return rows
     try:
