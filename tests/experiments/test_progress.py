@@ -65,7 +65,10 @@ def test_a_line_without_a_terminal(make_spec: Callable[..., Spec], clock: list[f
     assert [record.getMessage() for record in caplog.records] == ["1 of 202 episodes", "2 of 202 episodes, about 7 min left"]
 
 
-@pytest.mark.parametrize(("seconds", "lines"), [(30.0, ["2 of 3 episodes, about 3 s left, mean 2.000", "3 of 3 episodes, mean 2.000"]), (3.0, [])])
+COUNTED = ["2 of 3 episodes, about 3 s left, mean 2.000", "3 of 3 episodes, mean 2.000"]
+
+
+@pytest.mark.parametrize(("seconds", "lines"), [(30.0, COUNTED), (3.0, [])])
 def test_the_last_line_says_that_all_are_there(
     seconds: float, lines: list[str], make_spec: Callable[..., Spec], clock: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
