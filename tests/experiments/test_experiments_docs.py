@@ -50,7 +50,7 @@ def test_every_part_of_a_row_is_named() -> None:
     """Of the usual row in the first table, and what a whole one has besides in the second."""
     spec = reading.parse("domains = ['tiger']\nepisodes = 1\nmax_steps = 2\n[planners.random]\n")
     (row,) = run(spec.tasks(), Inline())
-    usual, full = TEXT.partition("`spec.toml` is what")[2].partition("`success` is")[0].split("`--full` keeps")
+    usual, full = TEXT.partition("`spec.toml` is what")[2].partition("`terminated` is")[0].split("`--full` keeps")
 
     def parts(row: Row) -> set[str]:
         return {*row, *row["times"], *row.get("search", ())}

@@ -123,7 +123,7 @@ def _print_summary(summary: Summary) -> None:
         Console().print(table)
         return
     table.add_row("steps per episode", f"{summary.steps_mean:.1f}")
-    table.add_row("reached a terminal state", f"{100 * summary.terminated:.0f} %")
+    table.add_row("reached a terminal state (last reward > 0)", f"{100 * summary.terminated:.0f} ({100 * summary.success:.0f}) %")
     table.add_row("time per decision, mean (max)", f"{1e3 * summary.plan_seconds_mean:.2f} ({1e3 * summary.plan_seconds_max:.2f}) ms")
     table.add_row("time per belief update, mean", f"{1e3 * summary.update_seconds_mean:.2f} ms")
     if math.isfinite(summary.trials_mean):

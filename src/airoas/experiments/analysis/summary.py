@@ -48,9 +48,9 @@ class Summary:
     terminated: float
     """Share of episodes that reached a terminal state."""
     success: float
-    """Share that ended in one with a reward above 0."""
+    """Share that reached one with a reward above 0, the last one."""
     wrong_stop: float
-    """Share that ended in one with a reward below 0."""
+    """Share that reached one with a reward below 0."""
     plan_seconds_mean: float
     plan_seconds_max: float
     update_seconds_mean: float
