@@ -342,10 +342,10 @@ def test_an_inexact_construct_is_told_once_with_all_its_lines(tmp_path: Path, ca
     text = text.replace("return State(3.0 *", "return State(0.0 * self.noise**2 + 3.0 *")
     first, second, third = (number for number, row in enumerate(text.splitlines(), 1) if "**2" in row)
     code, report = check_text(text, tmp_path, capsys)
-    (note,) = [diagnostic for diagnostic in report["diagnostics"] if "may differ" in diagnostic["problem"]]
+    (hint,) = [diagnostic for diagnostic in report["diagnostics"] if "may differ" in diagnostic["problem"]]
     assert code == 0
-    assert note["where"] == f"Good.shifted ({tmp_path / 'model.py'}, line {first})"
-    assert note["problem"].endswith(f"compiled runs, here and in lines {second}, {third}")
+    assert hint["where"] == f"Good.shifted ({tmp_path / 'model.py'}, line {first})"
+    assert hint["problem"].endswith(f"compiled runs, here and in lines {second}, {third}")
 
 
 DRAWING = {

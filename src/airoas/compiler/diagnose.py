@@ -55,8 +55,8 @@ def explain(error: Exception, where: str, kind: type | None = None, methods: Met
     text = re.sub(r"(\w+)_[0-9a-f]{16}\b", r"\1", re.sub(r"\x1b\[[0-9;]*m", "", str(error.args[0])) if error.args else whole)
     label = kind.__name__ if kind else "the model"
     text = re.sub(r"\w+<[0-9a-f]+>\[\w+\]\([^\n]*\)", label, text)
-    inner = _innermost(text, methods or {})
-    method = f"{label}.{inner}" if inner else where.partition(" (")[0]
+    innermost = _innermost(text, methods or {})
+    method = f"{label}.{innermost}" if innermost else where.partition(" (")[0]
     where = _location(text, whole, method) or where
     return _different_returns(text, method) or CompileError(*_translate(plain_types(text), label), where=where)
 

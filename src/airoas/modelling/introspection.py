@@ -183,7 +183,7 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
     """Code that may differ between interpreted and compiled, of each kind once, and code that no seed controls or that compares what is
     never equal, wherever it stands."""
     inexact: dict[str, list[tuple[str, int, str]]] = {}
-    for what, label, file, line in _places(kind, functions):
+    for what, label, file, line in _telling_lines(kind, functions):
         where = f"{label} ({file}, line {line})"
         if what.startswith("draws"):
             yield Construct(where, what, "use `rng.uniform()`, `rng.normal()` or `rng.integer(n)` of the method's `rng`.", "error")
@@ -192,8 +192,8 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
             yield Construct(where, what, remedy, "warning")
         else:
             inexact.setdefault(what, []).append((file, line, label))
-    for what, places in inexact.items():
-        (file, line, label), *others = sorted(places)
+    for what, found in inexact.items():
+        (file, line, label), *others = sorted(found)
         lines = [str(n) if other == file else f"{n} of {Path(other).name}" for other, n, _ in others]
         also = f", here and in line{'s' * (len(lines) > 1)} {', '.join(lines)}" if lines else ""
         instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
@@ -202,7 +202,7 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
         yield Construct(f"{label} ({file}, line {line})", problem, remedy, "note")
 
 
-def _places(kind: type, functions: list[types.FunctionType]) -> Iterator[tuple[str, str, str, int]]:
+def _telling_lines(kind: type, functions: list[types.FunctionType]) -> Iterator[tuple[str, str, str, int]]:
     """What is telling in the user's code: what it is, the function that it stands in, the file and the line; each once."""
     files = files_of(kind)
     methods = {function.__code__: name for name, function in functions_in(kind).items()}
