@@ -91,6 +91,7 @@ PLANNERS = {
     "qmdp": ("qmdp", "QMDP"),
     "pbvi": ("pbvi", "PBVI"),
     "random": ("random", "Random"),
+    "blind": ("blind", "Blind"),
 }
 
 

@@ -14,7 +14,7 @@ from airoas.experiments.run.pool import Inline, Pool
 from airoas.experiments.run.replay import differences
 from airoas.experiments.spec.reading import parse
 
-SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "qmdp", "pbvi", "fitted-q")]
+SEARCHING = [name for name in catalog.PLANNERS if name not in ("random", "blind", "qmdp", "pbvi", "fitted-q")]
 TEXT = """
 episodes = {episodes}
 max_steps = 6

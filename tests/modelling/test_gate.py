@@ -17,7 +17,7 @@ from airoas.domains import LaserTag, LightDark, RockSample, Tag, Tiger
 from airoas.interop import read_pomdp
 from airoas.modelling.gate import gate_of
 from airoas.options import MOST, typed
-from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, Random
+from airoas.planners import AIROAS, ARDESPOT, PBVI, POMCP, POMCPOW, QMDP, AdaOPS, Blind, Random
 
 TIGER = Tiger()
 TWO = """
@@ -34,7 +34,7 @@ R: * : * : * : * 1
 """
 PLANNERS = [
     *(kind(iterations=3) for kind in (AIROAS, AdaOPS, ARDESPOT, POMCP, POMCPOW)),
-    *(QMDP(), PBVI(), Random()),
+    *(QMDP(), PBVI(), Random(), Blind()),
 ]
 
 

@@ -72,12 +72,12 @@ def no_better(ours: Summary, random: Summary) -> list[str]:
 
 
 def unended(planner: str, domain: str, rows: list[Row], everyone: Iterable[Row], may_end: bool = False) -> list[str]:
-    """Where many of a planner's episodes ran into the step limit, unless those that end earn no more; of random actions nothing is
-    wanted. everyone: the episodes of all planners on the domain. may_end: whether the model is known to have terminal states, which an
-    episode that ended shows as well."""
+    """Where many of a planner's episodes ran into the step limit, unless those that end earn no more; of random and blind actions
+    nothing is wanted. everyone: the episodes of all planners on the domain. may_end: whether the model is known to have terminal states,
+    which an episode that ended shows as well."""
     done = [row for row in rows if "error" not in row]
     late = [row["discounted_return"] for row in done if not row["terminated"]]
-    if len(done) < _FEWEST_UNENDED or len(late) <= UNENDED * len(done) or done[0]["planner"] == "random":
+    if len(done) < _FEWEST_UNENDED or len(late) <= UNENDED * len(done) or done[0]["planner"] in ("random", "blind"):
         return []
     ended = [row["discounted_return"] for row in everyone if "error" not in row and row["terminated"]]
     if np.mean(ended) <= np.mean(late) if ended else not may_end:
