@@ -192,8 +192,8 @@ def constructs(kind: type, functions: list[types.FunctionType]) -> Iterator[Cons
             yield Construct(where, what, remedy, "warning")
         else:
             inexact.setdefault(what, []).append((file, line, label))
-    for what, found in inexact.items():
-        (file, line, label), *others = sorted(found)
+    for what, occurrences in inexact.items():
+        (file, line, label), *others = sorted(occurrences)
         lines = [str(n) if other == file else f"{n} of {Path(other).name}" for other, n, _ in others]
         also = f", here and in line{'s' * (len(lines) > 1)} {', '.join(lines)}" if lines else ""
         instead = _INSTEAD.get(what) or (f"write `math{what[6:-1]}`" if what.startswith("`numpy.") else "")
