@@ -43,7 +43,7 @@ def test_every_key_is_one(tmp_path: Path) -> None:
     table = TEXT.partition("| key | where")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)", "".join(line.split("|")[1] for line in table.splitlines() if line.count("|") > 3)))
     assert named - {"title", "returns"} <= {*building.TOP, *building.DOMAIN}
-    assert set(building.TOP) - {"name", "scale", "only", "folder"} <= named
+    assert set(building.TOP) - {"name", "scale", "only", "only_planners", "folder"} <= named
 
 
 def test_every_part_of_a_row_is_named() -> None:

@@ -227,6 +227,23 @@ def test_only_some_parts_and_that_is_kept() -> None:
         parse("only = 1\n" + text)
 
 
+def test_only_some_planners_and_that_is_kept() -> None:
+    text = "domains = ['tiger']\ncompare = 'qmdp'\n[[parts]]\nname = 'one'\n[parts.planners.random]\n[parts.planners.qmdp]\n"
+    text += "[[parts]]\nname = 'two'\n[parts.planners.qmdp]\n"
+    some = parse(text, planners=["random"], scale="0.5")
+    assert [(part.name, [cell.planner for cell in part.cells]) for part in some.parts] == [("one", ["random"])]
+    assert parse(some.text, check=False).cells == some.cells
+    assert [cell.planner for cell in parse(text, only="one", planners=["random", "qmdp"]).cells] == ["random", "qmdp"]
+    with pytest.raises(OptionError, match=r"no planner is named 'airoas'.* The planners are random, qmdp"):
+        parse(text, planners=["airoas"])
+    with pytest.raises(OptionError, match="no planner is named 'random'"):
+        parse(text, only="two", planners=["random"])
+    with pytest.raises(OptionError, match="Leave --planners out"):
+        parse(some.text, planners=["qmdp"])
+    with pytest.raises(OptionError, match="only_planners is 'random'"):
+        parse("only_planners = 'random'\n" + text)
+
+
 def test_fewer_episodes_of_a_family_keep_the_maps() -> None:
     text = "domains = { rock-sample-random-11-11 = { maps = 5 } }\nseed = 900_000\n[planners.random]\n"
     full = parse(text).cells[0].seeds

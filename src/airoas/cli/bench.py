@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
     scale = "smaller budgets and fewer episodes: quick, a factor, or a factor for each, as in episodes=0.1,seconds=0.02"
     bench.add_argument("--scale", default="", metavar="quick|X", help=scale)
     bench.add_argument("--only", default="", metavar="PART", help="the parts whose name begins so")
+    bench.add_argument("--planners", default="", metavar="NAMES", help="some of its planners, by their names in the file: airoas,random")
     bench.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: a GPU makes the decisions, of many episodes at once")
     bench.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., or `local` to start one here")
     bench.add_argument("--retry", action="store_true", help="run failed episodes again")
@@ -48,7 +49,7 @@ def _bench(options: argparse.Namespace) -> int:
     from airoas.experiments.run.bench import bench
     from airoas.experiments.spec.reading import read
 
-    spec = read(options.experiment, options.scale, options.only)
+    spec = read(options.experiment, options.scale, options.only, [name.strip() for name in options.planners.split(",") if name.strip()])
     cores = len(os.sched_getaffinity(0))
     jobs = options.jobs or cores
     on_gpu = options.device == "cuda"

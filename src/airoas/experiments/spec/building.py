@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ Table = dict[str, Any]
 COUNTS = {"episodes", "maps"}
 SETTINGS = ("episodes", "maps", "seed", "filter", "particles", "max_steps", "clock")
 PART = (*SETTINGS, "name", "domains", "planners", "vary", "compare", "choose", "quick")
-TOP = (*PART, "title", "note", "parts", "reference", "scale", "only", "folder")
+TOP = (*PART, "title", "note", "parts", "reference", "scale", "only", "only_planners", "folder")
 DOMAIN = (*SETTINGS, "label", "note", "upper_bound", "params")
 PLANNER = ("planner", "on", "vary")
 SCALED = ("episodes", "seconds", "iterations")
@@ -50,7 +51,7 @@ def build(table: Table, source: str = "", folder: Path | None = None, check: boo
         for name, planner in part.get("planners", {}).items():
             known = {*domains, *map(without_parameters, domains)}
             reader.only(planner.get("on", {}), known, f"{f'parts[{number - 1}], ' if number else ''}planners.{name}.on")
-    parts = _chosen(reader, parts, table.get("only", ""))
+    parts = _with_planners(reader, _chosen(reader, parts, table.get("only", "")), table.get("only_planners"))
     cells = [cell for part in parts for cell in part.cells]
     title, reference = _reference(reader, table, domains)
     names = {cell.planner for cell in cells}
@@ -123,6 +124,20 @@ def _chosen(reader: _Reader, parts: list[Part], only: Any) -> list[Part]:
         if not any(part.name == name for part in parts):
             raise reader.error(f"no part is named {name!r}", f"{suggest(name, names)}The parts are {', '.join(names)}.", "")
     return [part for part in parts if part.name in only]
+
+
+def _with_planners(reader: _Reader, parts: list[Part], names: Any) -> list[Part]:
+    """The parts with the planners of these names alone; as they are where none are named."""
+    if names is None:
+        return parts
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise reader.error(f"only_planners is {names!r}", "give a list of names.", "")
+    known = list(dict.fromkeys(cell.planner for part in parts for cell in part.cells))
+    for name in names:
+        if name not in known:
+            raise reader.error(f"no planner is named {name!r}", f"{suggest(name, known)}The planners are {', '.join(known)}.", "")
+    kept = [replace(part, cells=tuple(cell for cell in part.cells if cell.planner in names)) for part in parts]
+    return [part for part in kept if part.cells]
 
 
 def _factors(reader: _Reader, scale: str, quick: Any) -> dict[str, float]:

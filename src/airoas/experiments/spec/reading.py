@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -31,10 +32,11 @@ _ONLY = re.compile(r"\A((?:scale = .*\n)?)only = .*\n")
 """Where `parse` puts it."""
 
 
-def read(name: str, scale: str = "", only: str = "") -> Spec:
-    """The experiment behind a shipped name or a file, made smaller where `scale` says so, or `only` some of its parts."""
+def read(name: str, scale: str = "", only: str = "", planners: Sequence[str] = ()) -> Spec:
+    """The experiment behind a shipped name or a file, made smaller where `scale` says so, or `only` some of its parts, or of its
+    planners."""
     if name in SHIPPED:
-        return parse(shipped(name), f"{name}.toml", scale=scale, only=only)
+        return parse(shipped(name), f"{name}.toml", scale=scale, only=only, planners=planners)
     path = Path(name)
     if path.suffix != ".toml":
         remedy = f"{suggest(name, SHIPPED)}Name one of {', '.join(SHIPPED)}, or a file of yours that ends in .toml."
@@ -43,7 +45,7 @@ def read(name: str, scale: str = "", only: str = "") -> Spec:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not text'})", "check the path.") from None
-    return parse(text, name, scale=scale, only=only, folder=path.resolve().parent)
+    return parse(text, name, scale=scale, only=only, planners=planners, folder=path.resolve().parent)
 
 
 def shipped(name: str) -> str:
@@ -51,7 +53,15 @@ def shipped(name: str) -> str:
     return (resources.files(SHIPPED[name]) / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def parse(text: str, source: str = "", scale: str = "", folder: Path | None = None, check: bool = True, only: str | list[str] = "") -> Spec:
+def parse(
+    text: str,
+    source: str = "",
+    scale: str = "",
+    folder: Path | None = None,
+    check: bool = True,
+    only: str | list[str] = "",
+    planners: Sequence[str] = (),
+) -> Spec:
     """The experiment that a text describes; `source` is its name in messages. Without `check` it need not be able to run."""
     try:
         table = tomllib.loads(text)
@@ -59,10 +69,10 @@ def parse(text: str, source: str = "", scale: str = "", folder: Path | None = No
         raise OptionError(f"{source} is no TOML: {error}", "mend that line.") from None
     except RecursionError:
         raise OptionError(f"{source} is nested too deep", "an experiment has a few levels.") from None
-    asked = {key: value for key, value in (("scale", scale), ("only", only)) if value}
+    asked = {key: value for key, value in (("scale", scale), ("only", only), ("only_planners", list(planners))) if value}
     for key in asked:
         if key in table:
-            raise OptionError(f"{source} has its own `{key}`", f"leave --{key} out.")
+            raise OptionError(f"{source} has its own `{key}`", f"leave --{key.removeprefix('only_')} out.")
     spec = build(table | asked, source, folder, check)
     added = {key: value for key, value in spec.table.items() if key not in table}
     return replace(spec, source_text="".join(f"{key} = {json.dumps(value)}\n" for key, value in added.items()) + text)
