@@ -463,3 +463,69 @@ def test_a_number_compared_with_text_is_warned_of(comparison: str, tmp_path: Pat
     assert first["where"].startswith("Good.step")
     assert "with the text" in first["problem"]
     assert "its index in `actions`" in first["remedy"]
+
+
+HIDDEN = """
+import math
+from typing import NamedTuple
+
+import airoas
+from airoas import Flags
+
+
+class State(NamedTuple):
+    mines: Flags[{cells}]
+    opened: Flags[{cells}]
+{reals}
+
+class Seen(NamedTuple):
+    mine: bool
+
+
+@airoas.model
+class Good(NamedTuple):
+    discount: float = 0.9
+
+    def actions(self):
+        return ("left", "right")
+
+    def initial(self, rng):
+        mines = Flags[{cells}]()
+        for k in range({cells}):
+            mines = mines.with_(k, rng.uniform() < 0.5)
+        return State(mines, Flags[{cells}](){drawn})
+
+    def step(self, s, a, rng):
+        return s._replace(opened=s.opened.with_(rng.integer({cells}), True)), -1.0
+
+    def observe(self, s, a, rng):
+        return Seen(s.mines[a])
+
+    def obs_logpdf(self, o, s, a):
+        return 0.0 if o.mine == s.mines[a] else -math.inf
+"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "reals", "ways"),
+    [
+        (10, 0, ""),
+        (16, 0, "`mines` in about "),
+        (30, 0, "`mines` in more than 500,000 ways, and nothing"),
+        (2, 2, ""),
+        (2, 3, "`x2` in about 30,000 ways, reals"),
+    ],
+)
+def test_what_never_moves_and_is_too_much_for_the_particles_is_noted(
+    cells: int, reals: int, ways: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = "".join(f"    x{k}: float\n" for k in range(reals)) or "\n"
+    text = HIDDEN.format(cells=cells, reals=fields, drawn=", rng.normal()" * reals)
+    code, report = check_text(text, tmp_path, capsys)
+    assert code == 0
+    assert [diagnostic["level"] for diagnostic in report["diagnostics"]] == ["note"] * bool(ways)
+    for diagnostic in report["diagnostics"]:
+        assert (
+            diagnostic["where"].startswith("Good.initial (") and ways in diagnostic["problem"] and "`opened`" not in diagnostic["problem"]
+        )
+        assert "--particles" in diagnostic["remedy"]

@@ -43,7 +43,7 @@ EARNED = [float(k % 5) for k in range(20)]  # 2 in the mean
         ),
         (
             {"notes": {"policy": "qmdp, 0 rounds, "}},
-            "no policy is learned where actions are so many, and QMDP leads. Offer fewer",
+            "no policy is learned where actions are so many, and QMDP leads. Give the model a `rollout_action`",
         ),
         ({"promised": 9.0}, "it promised 9 at the start and earned 2, "),
         (

@@ -10,6 +10,7 @@ import numpy as np
 from airoas.belief.particles import Particles
 from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress, Report, diagnostic
 from airoas.checker.dynamic import distributions, enumeration, simulation
+from airoas.checker.hidden import hidden
 from airoas.compiler.diagnose import COMPILER_ERRORS, explain
 from airoas.compiler.kernels import kernel, running
 from airoas.errors import AiroasError, ModelError, OptionError
@@ -41,7 +42,7 @@ def check(model: Any, progress: Progress | None = None) -> Report:
     progress = progress or (lambda doing: None)
     kind = model if isinstance(model, type) else type(model)
     diagnostics: list[Diagnostic] = []
-    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _learning, _compilation, _pictures):
+    for stage in (_structure, _parameters, simulation, enumeration, distributions, _constructs, _learning, hidden, _compilation, _pictures):
         try:
             for item in stage(model, progress):  # one by one: what came before an exception counts
                 diagnostics += [item if isinstance(item, Diagnostic) else diagnostic(item, kind)]
@@ -119,7 +120,10 @@ def _learning(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
     """What many actions cost."""
     if model.n_actions > MOST_ACTIONS:
         problem = f"names {model.n_actions} actions, and policies are learned up to {MOST_ACTIONS}: one that needs no learning leads"
-        remedy = "offer fewer, say what numbers they are in an `action_space`, or give the model `value_bounds` (docs/actions.md)."
+        remedy = (
+            "of cells of a board, and others that are alike, say in a `rollout_action` which is good in a state, or give `value_bounds` "
+        )
+        remedy += "(docs/bounds.md); where actions stand for numbers write an `action_space` (docs/actions.md)."
         yield Diagnostic("note", location(model, "actions"), problem, remedy)
 
 

@@ -56,7 +56,7 @@ def _of_policy(policy: str) -> list[str]:
         return []
     if rounds == "0 rounds":
         problem = f"no policy is learned where actions are so many, and {_ALTERNATIVES[name]} leads"
-        return [f"{problem}. Offer fewer actions, or give the model `value_bounds` or a `rollout_action` (docs/bounds.md)."]
+        return [f"{problem}. Give the model a `rollout_action` or `value_bounds` (docs/bounds.md), or offer fewer actions."]
     rounds = "1 round" if rounds == "1 rounds" else rounds
     problem = f"what was learned in {rounds} earned less in validation than {_ALTERNATIVES[name]}, which leads in its place"
     return [f"{problem}. Let it learn for longer (`--learn 60`), or give the model hints (docs/bounds.md)."]
