@@ -13,8 +13,9 @@ from airoas import Box, ModelError, Particles, stream
 from airoas.modelling.discretised import action_rows
 from airoas.modelling.macros import own_macros
 from airoas.planners import AIROAS
-from airoas.policies.belief_mdp import FORCED, make_runs, roll_out
+from airoas.policies.belief_mdp import roll_out
 from airoas.policies.qmdp import make_policy
+from airoas.policies.runs import FORCED, make_runs
 
 LAMP = 8
 EAST, WEST, STOP = range(3)

@@ -15,9 +15,10 @@ from airoas.bounds import find_bounds, store
 from airoas.catalog import find_domain
 from airoas.planners import AIROAS, FittedQ
 from airoas.policies import learned, rollout
-from airoas.policies.belief_mdp import inform, make_runs, roll_out
+from airoas.policies.belief_mdp import inform, roll_out
 from airoas.policies.qmdp import make_policy
 from airoas.policies.rollout import Candidate, Rollouts
+from airoas.policies.runs import make_runs
 
 MODEL = find_domain("bare-light-dark-1.0")(0)
 

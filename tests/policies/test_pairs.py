@@ -15,10 +15,11 @@ from airoas.bounds import store
 from airoas.bounds.learned.forest import zero
 from airoas.planners import FittedQ
 from airoas.policies import learned
-from airoas.policies.belief_mdp import choose_one, corrected_by, make_runs
+from airoas.policies.belief_mdp import choose_one
 from airoas.policies.experience import most_beliefs, n_tried
 from airoas.policies.pairs import n_options
 from airoas.policies.qmdp import ALL, make_policy
+from airoas.policies.runs import corrected_by, make_runs
 
 BOXES, ASK, WALK = 20, 20, 21
 LACK, REWARD, GOING, TOLD, GAIN, MEAN = range(6)

@@ -14,9 +14,10 @@ from airoas.bounds.learned.forest import TREES, Forest, find_leaves
 from airoas.domains import Tiger
 from airoas.planners import FittedQ
 from airoas.policies import learned
-from airoas.policies.belief_mdp import FOLLOW, SEEK, Policy, Routes, choose_one, information_on, make_runs, roll_out
+from airoas.policies.belief_mdp import choose_one, information_on, roll_out
 from airoas.policies.experience import collect, make_experience, make_told, make_walkers
 from airoas.policies.qmdp import make_policy
+from airoas.policies.runs import FOLLOW, SEEK, Policy, Routes, make_runs
 from airoas.policies.seeking import find_routes, joined
 
 SIGN = (3.0, 6.0)
@@ -70,7 +71,7 @@ def routed() -> tuple[Lagoon, Policy]:
     policy = make_policy(model)
     belief = Particles.sample(model, 1000, stream(0))
     told, some = make_told(model, policy, 20_000), make_experience(policy, 6000)
-    walking, walkers, trying = make_walkers(model, policy, 64, 100)
+    walking, walkers, trying = make_walkers(model, policy, 64, 100, 100)
     collect(policy, walking, walkers, trying, some, told, np.array(belief.states), belief.weights, 40, 0.3, 1)
     return model, make_policy(model, routes=find_routes(policy, told))
 
@@ -139,7 +140,7 @@ def test_a_route_ends_with_the_action_that_tells() -> None:
     belief = Particles.sample(model, 1000, stream(0))
     states, weights = np.array(belief.states), belief.weights
     told, some = make_told(model, policy, 20_000), make_experience(policy, 6000)
-    collect(policy, *(parts := make_walkers(model, policy, 64, 100))[:2], parts[2], some, told, states, weights, 60, 0.3, 1)
+    collect(policy, *(parts := make_walkers(model, policy, 64, 100, 100))[:2], parts[2], some, told, states, weights, 60, 0.3, 1)
     assert set(told.actions[: told.count]) <= set(range(5))
     routes = find_routes(policy, told)
     assert routes is not None and read in routes.tells

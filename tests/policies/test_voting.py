@@ -11,8 +11,9 @@ import airoas
 from airoas import Particles, stream
 from airoas.planners import AIROAS
 from airoas.policies import learned
-from airoas.policies.belief_mdp import VOTING, choose_one, make_runs
+from airoas.policies.belief_mdp import choose_one
 from airoas.policies.qmdp import make_policy
+from airoas.policies.runs import VOTING, make_runs
 from airoas.policies.validation import validate
 
 

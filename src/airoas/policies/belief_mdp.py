@@ -1,31 +1,27 @@
 """The particle-belief MDP: many runs side by side, each with a truth, particles that do not know it, and a policy.
 
 A run holds a truth, which makes the observations and earns the rewards, and particles of equal weight, of which the truth was one to
-begin with. They are stepped, weighed by what was seen and resampled, so that a policy of the belief sees what an agent with this filter
-would see. Where an observation leaves few of them effective the truth is put back among them: real filters have more particles, or
-move them. To do so always is worth it for learning; what is learned so is too sure of finding the truth, which `bias` corrects.
+begin with. They are stepped, weighed by what was seen and resampled, so that a policy of the belief sees about what an agent with a real
+filter would see; see `airoas.policies.resampling`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from airoas.bounds.learned.forest import TREES, Forest, leaf_of
+from airoas.bounds.learned.forest import TREES, leaf_of
 from airoas.compiler.clock import now
-from airoas.compiler.kernels import Record, kernel
+from airoas.compiler.kernels import kernel
 from airoas.compiler.specialise import noinline
 from airoas.compiler.vector_exp import exp
-from airoas.modelling.batch import Simulator
-from airoas.modelling.kernel_model import KernelModel
-from airoas.modelling.macros import LONGEST
-from airoas.policies.pairs import TRUTHS, describe_options, describe_pair, imagine, n_options
+from airoas.policies.pairs import describe_options, describe_pair, imagine
+from airoas.policies.resampling import propose, resample, spread
+from airoas.policies.runs import BLIND, DEFAULT, FOLLOW, FORCED, GREEDY, SEEK, VOTING, Policy, Runs
 from airoas.rng import hash_key, new_stream
 
-FOLLOW, FORCED, SEEK = range(3)
-"""What a run does: the policy from the start; given actions first; or first to where much is told (`airoas.policies.seeking`)."""
 MOST_TOLD, NOTHING = 6.0, 1e-12
 """Log of the ratio of variances, at most; and a variance that is none."""
 FAR = 100.0
@@ -34,258 +30,8 @@ ARRIVED = 0.2
 """Steps: a run that seeks has arrived where fewer are expected to be left."""
 REFUTED = 0.05
 """Of the particles, those of a cluster: where fewer are left the run no longer believes in it."""
-FEWEST, ALWAYS = 0.1, 2.0
-"""Of the particles that are effective, for the truth to be put back: in runs that are to tell what is earned, and in learning."""
 SEEN = 0.6
 """Nats that an observation tells for a macro-action to end: less than one of two equally likely answers does."""
-_HALVINGS = 10
-GREEDY, DEFAULT, BLIND, VOTING = range(4)
-"""What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same; what is
-best in most of the particles (Simmons and Koenig, 1995)."""
-
-
-class Policy(Record):
-    """argmax over a of q_a(b) + D_a(phi(b)): QMDP, and a correction of it that was learned."""
-
-    simulator: Simulator
-    observe: Any
-    weigh: Any
-    value: Any
-    """Q (s, a) of the fully observable problem, or V(s); see `airoas.bounds`."""
-    by_action: bool
-    """Whether the values are those of the actions; else each action is simulated for a step, and the best value after it counts."""
-    n_values: int
-    """How many numbers it writes."""
-    actions: Any
-    """[A, .] all of a list, or some all over a space."""
-    discrete: bool
-    """Whether they are all."""
-    components: Any
-    """[d] of the state, those that vary."""
-    bits: Any
-    """[d] of whole numbers: how many bits count one by one, 0 for none."""
-    correction: Any
-    """A forest over the features with values [., A]; where it is shared over a belief's and an action's, with values [., 1]. Of one leaf
-    where nothing was learned."""
-    corrected: bool
-    shared: bool
-    """Whether one correction serves all actions, which are described; see `airoas.policies.pairs`."""
-    bias: float
-    """By how much it promises more than it was seen to earn."""
-    way: int
-    """GREEDY, DEFAULT, BLIND or VOTING."""
-    blind: int
-    """The action that is always taken, where it is legal."""
-    scored: int
-    """How many particles q is averaged over."""
-    routes: Any
-    """Forests over states, one after the other: the steps to where much is told of something. Of one leaf where there are none."""
-    n_routes: int
-    tells: Any
-    """[routes] the action that tells there, -1 where any does."""
-
-
-class Routes(NamedTuple):
-    """Ways to where much is told of something."""
-
-    steps: Forest
-    """How many steps lie before it, a forest after the other."""
-    tells: tuple[int, ...]
-    """For each, the action that tells there, -1 where any does."""
-
-
-def n_features(policy: Policy) -> int:
-    """Means and spreads, single bits, what each action lacks to the best, the best, and what knowing the state would be worth."""
-    return 2 * len(policy.components) + int(policy.bits.sum()) + len(policy.actions) + 2
-
-
-def corrected_by(policy: Policy) -> tuple[int, int]:
-    """How many numbers a correction looks at, and how many it gives."""
-    actions, width = policy.actions.shape
-    if not policy.shared:
-        return n_features(policy), actions
-    return n_features(policy) - actions + n_options(len(policy.components)) + width, 1
-
-
-class Runs(Record):
-    """R runs of N rows, the truth and N - 1 particles; M of these are scored."""
-
-    states: Any
-    """[R N, .]"""
-    after: Any
-    """[R N, .]"""
-    alive: Any
-    """[R N]"""
-    arrived: Any
-    """[R N]"""
-    rewards: Any
-    """[R N]"""
-    logs: Any
-    """[R N]"""
-    weights: Any
-    """[N]"""
-    chosen: Any
-    """[N]"""
-    row_actions: Any
-    """[R N, .] the action of each row's run."""
-    numbers: Any
-    """[R N] of the rows' random streams: those of one world have the same."""
-    run_of: Any
-    """[R N]"""
-    scored: Any
-    """[R M, .] states to score."""
-    scored_after: Any
-    scored_numbers: Any
-    """[R M] of their random streams."""
-    scored_alive: Any
-    scored_arrived: Any
-    scored_rewards: Any
-    values: Any
-    """[R M, n_values]"""
-    totals: Any
-    """[R M] the best of a state."""
-    favourites: Any
-    """[R M] the action that is."""
-    votes: Any
-    """[A]"""
-    q: Any
-    """[R, A]"""
-    legal: Any
-    """[R, A]"""
-    features: Any
-    """[R, F]"""
-    options: Any
-    """[R, A, .] what describes each action, where a correction is shared; else [R, 0, .]."""
-    pair: Any
-    """[1, .] a belief with an action."""
-    each: Any
-    """[R M, A] q of every particle that is scored."""
-    posteriors: Any
-    """[R M, A, T] their weights after what some of them see."""
-    imagined: Any
-    """[R, .] observations."""
-    imagining: Any
-    """[R] rows of the particles that make them."""
-    imagined_numbers: Any
-    """[R] of their random streams."""
-    imagined_of: Any
-    """[R M] which of them a particle is weighed by."""
-    imagined_logs: Any
-    """[R M]"""
-    chosen_action: Any
-    """[R] its number; -1 where the run is over."""
-    truths: Any
-    """[R] row of the truth, among those that observe."""
-    observing: Any
-    """[R]"""
-    observations: Any
-    """[R, .]"""
-    kind: Any
-    """[R] FOLLOW, FORCED or SEEK."""
-    sought: Any
-    """[R] what a run that seeks wants to know, as the number of its forest."""
-    seeking: Any
-    """[R M] whether a scored particle is one of a run that seeks."""
-    left: Any
-    """[R, A] the steps that are left after each action, for those that seek."""
-    forced: Any
-    """[R, L, .] the actions that are given."""
-    steps: Any
-    """[R] how many of them."""
-    believed: Any
-    """[R] the cluster that the truth is taken to be in, until that is refuted; -1 for none."""
-    labels: Any
-    """[R N] the cluster that each particle came from."""
-    labels_after: Any
-    """[R N]"""
-    seen_as: Any
-    """[R] of a run's observation among all."""
-    drawn: Any
-    """[R, .] a particle of each, for the default policy."""
-    drawn_alive: Any
-    """[R]"""
-    defaults: Any
-    """[R, .] actions of the default policy."""
-    world: Any
-    """[R] runs of one world begin with the same truth and particles, and meet the same chance."""
-    returns: Any
-    """[R]"""
-    fewest: float
-    """Of the particles: where fewer are effective the truth is put back among them; above 1: always."""
-    effective: float
-    """Of the particles: where fewer would be, the likelihood is flattened until so many are. Real filters have more of them."""
-    deadline: float
-    cut: int
-    """Steps after which a promise counts for the rest."""
-    n_runs: int
-    n_particles: int
-
-
-def make_runs(model: KernelModel, policy: Policy, runs: int, particles: int) -> Runs:
-    """Room for this many runs of so many particles."""
-    n, m, width = runs * particles, runs * policy.scored, model.shapes.state.size
-    actions = len(policy.actions)
-    shared = int(policy.shared)
-    return Runs(
-        states=np.zeros((n, width)),
-        after=np.zeros((n, width)),
-        alive=np.zeros(n, np.bool_),
-        arrived=np.zeros(n, np.bool_),
-        rewards=np.zeros(n),
-        logs=np.zeros(n),
-        weights=np.zeros(particles),
-        chosen=np.zeros(particles, np.int64),
-        row_actions=np.zeros((n, policy.actions.shape[1])),
-        numbers=np.arange(n),
-        run_of=np.repeat(np.arange(runs), particles),
-        scored=np.zeros((m, width)),
-        scored_after=np.zeros((m, width)),
-        scored_numbers=np.zeros(m, np.int64),
-        scored_alive=np.zeros(m, np.bool_),
-        scored_arrived=np.zeros(m, np.bool_),
-        scored_rewards=np.zeros(m),
-        values=np.zeros((m, policy.n_values)),
-        totals=np.zeros(m),
-        favourites=np.zeros(m, np.int64),
-        votes=np.zeros(actions, np.int64),
-        q=np.zeros((runs, actions)),
-        legal=np.zeros((runs, actions), np.bool_),
-        features=np.zeros((runs, n_features(policy))),
-        options=np.zeros((runs, shared * actions, n_options(len(policy.components)))),
-        pair=np.zeros((1, corrected_by(policy)[0])),
-        each=np.zeros((shared * m, actions)),
-        posteriors=np.zeros((shared * m, actions, TRUTHS)),
-        imagined=np.zeros((shared * runs, model.shapes.observation.size)),
-        imagining=np.zeros(runs, np.int64),
-        imagined_numbers=np.zeros(runs, np.int64),
-        imagined_of=np.zeros(shared * m, np.int64),
-        imagined_logs=np.zeros(shared * m),
-        chosen_action=np.zeros(runs, np.int64),
-        truths=np.zeros(runs, np.int64),
-        observing=np.zeros(runs, np.int64),
-        observations=np.zeros((runs, model.shapes.observation.size)),
-        kind=np.zeros(runs, np.int64),
-        sought=np.zeros(runs, np.int64),
-        seeking=np.zeros(m, np.bool_),
-        left=np.zeros((runs, actions)),
-        forced=np.zeros((runs, LONGEST, policy.actions.shape[1])),
-        steps=np.zeros(runs, np.int64),
-        believed=np.full(runs, -1),
-        labels=np.zeros(n, np.int64),
-        labels_after=np.zeros(n, np.int64),
-        seen_as=np.zeros(runs, np.int64),
-        drawn=np.zeros((runs, width)),
-        drawn_alive=np.zeros(runs, np.bool_),
-        defaults=np.zeros((runs, policy.actions.shape[1])),
-        world=np.arange(runs),
-        returns=np.zeros(runs),
-        fewest=FEWEST,
-        effective=0.0,
-        deadline=math.inf,
-        cut=1 << 60,
-        n_runs=runs,
-        n_particles=particles,
-    )
 
 
 @noinline
@@ -640,63 +386,17 @@ def advance(policy: Policy, runs: Runs, factor: float, seed: int) -> int:
     for row in range(total):
         runs.run_of[row] = runs.seen_as[row // n] if runs.arrived[row] else 0
     policy.weigh(runs.after[:total], runs.arrived[:total], seen, runs.run_of[:total], actions, runs.logs[:total])
+    moving = 0
+    for row in range(total):
+        runs.spreading[row] = False
     for j in range(going):
-        resample(runs, runs.truths[j], hash_key(seed, 7, runs.world[runs.truths[j]]))
+        r = runs.truths[j]
+        resample(runs, r, hash_key(seed, 7, runs.world[r]))
+        if runs.effective > 0.0:
+            moving += propose(policy, runs, r, hash_key(seed, 8, runs.world[r]))
+    if moving > 0:
+        spread(policy, runs, seen, seed)
     return going
-
-
-def resample(runs: Runs, r: int, seed: int) -> None:
-    """The particles of a run by the likelihood of what was seen, and the truth where that leaves too few."""
-    n, start = runs.n_particles, r * runs.n_particles
-    size = weigh_tempered(runs, start, 1.0)
-    if size < runs.effective:
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if weigh_tempered(runs, start, middle) < runs.effective:
-                high = middle
-            else:
-                low = middle
-        size = weigh_tempered(runs, start, low)
-    if size >= runs.fewest * n:
-        runs.weights[0] = 0.0
-    total = 0.0
-    for j in range(n):
-        total += runs.weights[j]
-    own = new_stream()
-    own.reseed(seed, 0, 0)
-    offset, reached, i = own.uniform(), runs.weights[0], 0
-    for j in range(1, n):
-        point = (j - 1 + offset) * total / (n - 1)
-        while reached <= point and i < n - 1:
-            i += 1
-            reached += runs.weights[i]
-        runs.chosen[j] = i
-    runs.chosen[0] = 0
-    for j in range(n):
-        source = start + runs.chosen[j]
-        for k in range(runs.states.shape[1]):
-            runs.states[start + j, k] = runs.after[source, k]
-        runs.labels_after[start + j] = runs.labels[source]
-        runs.alive[start + j] = True
-    for row in range(start, start + n):
-        runs.labels[row] = runs.labels_after[row]
-
-
-def weigh_tempered(runs: Runs, start: int, power: float) -> float:
-    """The weights of a run's particles by a power of the likelihood; how many of them, the truth aside, are effective."""
-    n = runs.n_particles
-    peak = runs.logs[start]
-    for j in range(1, n):
-        peak = max(peak, runs.logs[start + j])
-    total = squares = 0.0
-    for j in range(n):
-        weight = exp(power * (runs.logs[start + j] - peak)) if runs.logs[start + j] > -math.inf else 0.0
-        runs.weights[j] = weight
-        if j > 0:
-            total += weight
-            squares += weight * weight
-    return total * total / squares if squares > 0.0 else 0.0
 
 
 @kernel

@@ -15,8 +15,8 @@ import numpy as np
 
 from airoas.compiler.clock import read_clock
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import GREEDY, Policy
 from airoas.policies.rollout import CUT, LEAST_GAIN, MOST_TRIED, SURE, Candidate, Rollouts
+from airoas.policies.runs import GREEDY, Policy
 from airoas.rng import stream
 
 LENGTHS = (6, 12, CUT)

@@ -12,27 +12,14 @@ import numpy as np
 
 from airoas.compiler.kernels import Record, kernel
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import (
-    ALWAYS,
-    FOLLOW,
-    SEEK,
-    Policy,
-    Runs,
-    advance,
-    choose_actions,
-    information_on,
-    make_runs,
-    n_features,
-    score,
-    set_runs,
-    take,
-)
+from airoas.policies.belief_mdp import advance, choose_actions, information_on, score, set_runs, take
 from airoas.policies.pairs import n_options
 from airoas.policies.qmdp import ALL
+from airoas.policies.runs import FOLLOW, SEEK, Policy, Runs, make_runs, n_features
 from airoas.rng import hash_key, new_stream
 
 EFFECTIVE = 10.0
-"""Particles, after every observation."""
+"""Particles, after every observation, in runs that are to tell what beliefs are like."""
 TRIED = 8
 """Actions at a belief, where there are more than `ALL`."""
 _MOST_LATER = 5_000_000
@@ -254,7 +241,7 @@ def is_among(a: int, tried: Any, count: int) -> bool:
 
 def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Experience, seed: int) -> None:
     """Keep a belief, and try actions in it."""
-    i, actions, n = experience.count, len(policy.actions), walking.n_particles
+    i, actions, many, n = experience.count, len(policy.actions), walking.n_particles, trying.n_particles
     experience.count = i + 1
     for f in range(experience.features.shape[1]):
         experience.features[i, f] = walking.features[r, f]
@@ -272,9 +259,10 @@ def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Exper
     for t in range(len(tried)):
         a = tried[t]
         own.reseed(seed, 0, a)
-        truth = r * n + 1 + own.integer(n - 1)
+        truth = r * many + 1 + own.integer(many - 1)
+        offset = own.uniform()
         for j in range(n):
-            source = r * n + j if j > 0 else truth
+            source = r * many + 1 + int((j - 1 + offset) * (many - 1) / (n - 1)) if j > 0 else truth
             for k in range(walking.states.shape[1]):
                 trying.states[t * n + j, k] = walking.states[source, k]
             trying.alive[t * n + j] = walking.alive[source] and walking.legal[r, a]
@@ -304,9 +292,9 @@ def store(policy: Policy, walking: Runs, r: int, trying: Runs, experience: Exper
                 experience.later_options[row, b, k] = trying.options[t, b, k]
 
 
-def make_walkers(model: KernelModel, policy: Policy, walks: int, particles: int) -> tuple[Runs, Walkers, Runs]:
-    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), particles)
-    walking.fewest = trying.fewest = ALWAYS
+def make_walkers(model: KernelModel, policy: Policy, walks: int, particles: int, tried: int) -> tuple[Runs, Walkers, Runs]:
+    """Room for so many walks with so many particles, of which those that are `tried` try the actions."""
+    walking, trying = make_runs(model, policy, walks, particles), make_runs(model, policy, n_tried(policy), tried)
     walking.effective = trying.effective = EFFECTIVE
     walkers = Walkers(
         burst=np.zeros(walks, np.int64),

@@ -17,9 +17,9 @@ import numpy as np
 
 from airoas.bounds.learned.forest import TREES, Descent, Forest, descend, descent_of, find_leaves, grow, learn
 from airoas.compiler.kernels import kernel
-from airoas.policies.belief_mdp import Policy, corrected_by
 from airoas.policies.experience import Experience, is_among
 from airoas.policies.pairs import describe_pair
+from airoas.policies.runs import Policy, corrected_by
 from airoas.rng import stream
 
 FEWEST = 10

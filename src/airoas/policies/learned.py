@@ -22,7 +22,6 @@ from airoas.compiler.notice import QUIET
 from airoas.errors import OptionError
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import BLIND, DEFAULT, GREEDY, VOTING, Policy, Routes, corrected_by
 from airoas.policies.cut import find_cut
 from airoas.policies.earlier import find_last, is_whole, keep_last
 from airoas.policies.experience import Experience, collect, make_experience, make_told, make_walkers, most_beliefs
@@ -30,6 +29,7 @@ from airoas.policies.fitted import fit
 from airoas.policies.qmdp import make_policy
 from airoas.policies.repeats import repeating_gains, seeking_gains
 from airoas.policies.rollout import CUT
+from airoas.policies.runs import BLIND, DEFAULT, GREEDY, VOTING, Policy, Routes, corrected_by
 from airoas.policies.seeking import find_routes
 from airoas.policies.stored import read_stored
 from airoas.policies.validation import contest, is_better, mean_and_error, promise, validate
@@ -43,7 +43,7 @@ PART = 0.7
 that they have one policy."""
 ROUNDS = (1000, 2000, 4000, 6000, 6000, 6000, 8000, 8000)
 """Beliefs that each round adds."""
-_PARTICLES, _WALKS = 300, 64
+_PARTICLES, _TRIED, _WALKS = 600, 300, 32  # on a walk, and of these to try an action with; and walks
 _KEEP = 0.3  # of the beliefs on a walk
 _CLEAR = 5.0  # errors by which a policy is better in validation for no other to play
 _INITIAL = 20_000  # states that stand for the initial belief
@@ -118,7 +118,7 @@ def learn(
     while rounds < most and (rounds == 0 or read_clock() - begun + pace * ROUNDS[rounds] < limit):
         started = read_clock()
         progress(f"learning, round {rounds + 1} of {len(ROUNDS)}")
-        walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES)
+        walking, walkers, trying = make_walkers(model, policy, _WALKS, _PARTICLES, _TRIED)
         part = _first(experience, sum(ROUNDS[: rounds + 1]))
         collect(policy, walking, walkers, trying, part, told, initial, weights, horizon, _KEEP, stream(rounds, "walks").bits(62))
         experience.count = part.count
@@ -161,7 +161,7 @@ def learn(
 def _warm_up(model: KernelModel, policy: Policy, initial: np.ndarray, weights: np.ndarray) -> None:
     """Compile ahead: the time for learning is for learning."""
     few = make_experience(policy, 4)
-    collect(policy, *make_walkers(model, policy, 4, 4), few, make_told(model, policy, 4), initial, weights, 4, 1.0, 0)
+    collect(policy, *make_walkers(model, policy, 4, 4, 4), few, make_told(model, policy, 4), initial, weights, 4, 1.0, 0)
     fit(policy, few, 0)
 
 

@@ -13,8 +13,9 @@ from airoas.belief.particles import Particles
 from airoas.errors import BeliefError
 from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import Policy, choose_one, make_runs
+from airoas.policies.belief_mdp import choose_one
 from airoas.policies.qmdp import LOOKED_AT
+from airoas.policies.runs import Policy, make_runs
 from airoas.rng import Rng, stream
 
 Decide = Callable[[Particles, Rng], Any]

@@ -12,7 +12,7 @@ from airoas.modelling.batch import batch
 from airoas.modelling.discretised import discretised
 from airoas.modelling.kernel_model import KernelModel
 from airoas.policies.action_list import action_list
-from airoas.policies.belief_mdp import GREEDY, Policy, Routes
+from airoas.policies.runs import GREEDY, Policy, Routes
 from airoas.rng import stream
 
 SCORED = 24
@@ -22,6 +22,7 @@ ALL = 16
 correction serves all."""
 LOOKED_AT = 100
 """Particles that q is averaged over at least, for a decision."""
+_WALKS, _CONTINUOUS = 200, 100  # to see which numbers vary, and values of one that has no list of them
 _STEPS_FOR_Q = 320  # steps for q of one belief, about, where actions are many
 
 
@@ -42,18 +43,22 @@ def make_policy(
     looked_up = bool(bounds.by_action) and not bounds.upper.startswith("grid")  # between the points of a grid actions are told apart badly
     shared = len(actions) > ALL and not looked_up
     functions, kinds = batch(model), model.shapes.state.kinds
-    visited = walk(discrete, 200, 4, 1.0, stream(0, "components"))
+    visited = walk(discrete, _WALKS, 4, 1.0, stream(0, "components"))
     varies = [k for k in range(len(kinds)) if len(visited) and visited[:, k].min() < visited[:, k].max()]
+    own = {k for k in varies if kinds[k] == "float" and len(np.unique(visited[:, k])) >= _CONTINUOUS}
     return Policy(
         simulator=functions.simulator,
         observe=functions.observe,
         weigh=functions.weigh,
+        inspect=functions.inspect,
         value=bounds.expected,
         by_action=looked_up,
         n_values=bounds.width - 1,
         actions=actions,
         discrete=bool(model.n_actions),
         components=np.array(varies, dtype=np.int64),
+        continuous=np.array([k for k in varies if k in own], dtype=np.int64),
+        countable=np.array([k for k in varies if k not in own], dtype=np.int64),
         bits=np.array([bits_of(visited[:, k], kinds[k]) for k in varies], dtype=np.int64),
         correction=correction or zero(1 if shared else len(actions)),
         corrected=correction is not None,

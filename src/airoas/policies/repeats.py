@@ -14,8 +14,8 @@ import numpy as np
 
 from airoas.compiler.clock import read_clock
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import Policy
 from airoas.policies.rollout import MOST_TRIED, Candidate, Rollouts, repeated, seekers
+from airoas.policies.runs import Policy
 from airoas.policies.validation import is_beyond, mean_and_error
 from airoas.rng import stream
 

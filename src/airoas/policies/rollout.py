@@ -21,20 +21,9 @@ from airoas.compiler.kernels import kernel
 from airoas.modelling.actions import ActionSpace
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.macros import LONGEST
-from airoas.policies.belief_mdp import (
-    FOLLOW,
-    FORCED,
-    GREEDY,
-    SEEK,
-    Policy,
-    Runs,
-    choose_one,
-    compare_actions,
-    inform,
-    make_runs,
-    roll_out,
-)
+from airoas.policies.belief_mdp import choose_one, compare_actions, inform, roll_out
 from airoas.policies.qmdp import LOOKED_AT
+from airoas.policies.runs import FOLLOW, FORCED, GREEDY, SEEK, Policy, Runs, make_runs
 
 PARTICLES = 80
 """Of a run: few, for many runs."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from airoas.bounds.learned.forest import TREES, Forest, find_leaves, grow, learn
 from airoas.compiler.kernels import kernel
-from airoas.policies.belief_mdp import FAR, SEEN, Policy, Routes
+from airoas.policies.belief_mdp import FAR, SEEN
 from airoas.policies.experience import Told
+from airoas.policies.runs import Policy, Routes
 from airoas.rng import stream
 
 FEWEST, FEWEST_STEPS = 15, 10

@@ -9,13 +9,15 @@ import numpy as np
 from airoas.bounds.learned.forest import Forest
 from airoas.compiler.clock import read_clock
 from airoas.modelling.kernel_model import KernelModel
-from airoas.policies.belief_mdp import BLIND, DEFAULT, FOLLOW, VOTING, Policy, choose_one, make_runs, roll_out
+from airoas.policies.belief_mdp import choose_one, roll_out
+from airoas.policies.experience import EFFECTIVE
 from airoas.policies.play import decide_by, play
 from airoas.policies.qmdp import LOOKED_AT, make_policy
+from airoas.policies.runs import BLIND, DEFAULT, FOLLOW, VOTING, Policy, make_runs
 from airoas.rng import stream
 
 RUNS = 64
-PARTICLES = 1000
+PARTICLES = 1500
 SURE = 2.0
 """Errors by which a rival must earn more, about."""
 _SIMULATED = 4.0
@@ -72,7 +74,7 @@ def promise(model: KernelModel, policy: Policy, states: np.ndarray, weights: np.
 
 def _earn(model: KernelModel, policy: Policy, particles: int, states: np.ndarray, weights: np.ndarray) -> np.ndarray:
     runs = make_runs(model, policy, RUNS, particles)
-    runs.kind[:] = FOLLOW
+    runs.kind[:], runs.effective = FOLLOW, EFFECTIVE
     horizon = min(int(model.max_steps), math.ceil(math.log(0.01) / math.log(model.discount)))
     roll_out(policy, runs, states, weights, np.zeros(len(weights), np.int64), horizon, stream(0, "validation").bits(62))
     returns: np.ndarray = runs.returns
