@@ -17,12 +17,12 @@ from airoas.compiler import (
 )
 from airoas.compiler.array_types import FixedArrayType
 from airoas.compiler.arrays import BITS, COERCIONS, FixedArray, coerced, lengths_of, read_flags, read_vector, write_array
-from airoas.compiler.coercion import as_bool, as_float, as_whole
+from airoas.compiler.coercion import as_bool, as_float, as_whole, read_whole
 from airoas.compiler.specialise import compiled_record, constructor, define
 from airoas.errors import ModelError, OptionError, suggest
 
-_READ = {float: "table[i, {}]", int: "int(table[i, {}])", bool: "table[i, {}] != 0.0"}
-_SCOPE = {function.__name__: function for function in (*COERCIONS.values(), as_whole, read_vector, read_flags, write_array)}
+_READ = {float: "table[i, {}]", int: "read_whole(table[i, {}])", bool: "table[i, {}] != 0.0"}
+_SCOPE = {function.__name__: function for function in (*COERCIONS.values(), as_whole, read_whole, read_vector, read_flags, write_array)}
 
 
 def is_number(value: object) -> bool:
