@@ -86,6 +86,6 @@ def _row(model: KernelModel, part: str, value: Any) -> np.ndarray:
 
 
 def _values(shape: Shape, rows: np.ndarray) -> list[Any]:
-    columns = ([_TYPES[kind](x) for x in column] for kind, column in zip(shape.kinds, rows.T.tolist(), strict=True))
+    columns = (map(_TYPES[kind], column) for kind, column in zip(shape.kinds, rows.T.tolist(), strict=True))
     make: Callable[[Any], Any] = shape.record._make if shape.record and is_flat(shape) else tuple
     return [make(numbers) for numbers in zip(*columns, strict=True)]
