@@ -1,6 +1,6 @@
 """Compiling functions that only other compiled functions call: checked and lowered, but not yet optimised or made machine code.
 
-Numba optimises every function with all that it calls, and emits machine code for each. Where one is compiled into its
+Numba optimises every function, alone and with all that it calls, and emits machine code for each. Where one is compiled into its
 callers anyway, that work is thrown away, once for every level of calls; left to the kernel at the top it is done once.
 """
 
@@ -12,6 +12,9 @@ from numba.core.compiler import Compiler
 
 class _InlineOnlyLibrary(JITCodeLibrary):
     """A library that serves to be linked into others and has no machine code of its own."""
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self):
         pass
