@@ -254,7 +254,7 @@ class _Fitted:
                     continue  # q need not cover everything
                 if len(members) < enough and alike not in shared:
                     shared[alike] = _Normals(rows[np.ix_(np.concatenate(patterns[alike]), free[k])])
-                self._rest[key] = free[k], _Normals(rows[np.ix_(members, free[k])]) if len(members) >= enough else shared[alike]
+                self._rest[key] = free[k], _Normals(rows[np.ix_(np.array(members), free[k])]) if len(members) >= enough else shared[alike]
             self._values[key], self._probability[key] = values[k], float(len(members))
         kept = sum(self._probability.values())
         self._probability = {key: count / kept for key, count in self._probability.items()}
@@ -295,7 +295,7 @@ class _Fitted:
                 densities[members] = self._log_probability[key]
                 if key in self._rest:
                     free, normals = self._rest[key]
-                    densities[members] += normals.log_density(rows[np.ix_(members, free)])
+                    densities[members] += normals.log_density(rows[np.ix_(np.array(members), free)])
         return densities
 
     def functions(self, *samples: np.ndarray) -> Iterator[tuple[Any, ...]]:
