@@ -19,12 +19,9 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AttributeTemplate, ConcreteTemplate, bound_function, infer_getattr, infer_global, signature
 from numba.extending import (
     NativeValue,
-    intrinsic,
     lower_builtin,
     models,
-    overload,
     overload_method,
-    register_jitable,
     register_model,
     typeof_impl,
     unbox,
@@ -222,63 +219,30 @@ def _unbox_rng(kind, value, c):
     return NativeValue(pointer)
 
 
-@intrinsic
-def _get_word(context, rng):
-    return types.uint64(rng), lambda context, builder, signature, arguments: builder.load(arguments[0])
+# What every draw is made of is written out here and not compiled from Python, which would take every process as long as a method.
 
 
-@intrinsic
-def _set_word(context, rng, word):
-    def emit(context, builder, signature, arguments):
-        builder.store(arguments[1], arguments[0])
-        return context.get_dummy_value()
-
-    return types.void(rng, types.uint64), emit
+def _mixed(builder, x):
+    for shift, factor in ((30, _MIX1), (27, _MIX2)):
+        x = builder.mul(builder.xor(x, builder.lshr(x, _WORD(shift))), _WORD(factor))
+    return builder.xor(x, builder.lshr(x, _WORD(31)))
 
 
-_U_GOLDEN, _U_MIX1, _U_MIX2 = np.uint64(_GOLDEN), np.uint64(_MIX1), np.uint64(_MIX2)
-_U2, _U11, _U27, _U30, _U31, _U64 = np.uint64(2), np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(64)
+def _absorbed(builder, keys):
+    h = _WORD(0)
+    for key in keys:
+        h = _mixed(builder, builder.xor(builder.add(h, _WORD(_GOLDEN)), _mixed(builder, builder.xor(key, _WORD(_MIX2)))))
+    return h
 
 
-@register_jitable(**_INLINE)
-def _mix64_native(x):
-    x = (x ^ (x >> _U30)) * _U_MIX1
-    x = (x ^ (x >> _U27)) * _U_MIX2
-    return x ^ (x >> _U31)
+def _next_word(builder, rng):
+    word = builder.add(builder.load(rng), _WORD(_GOLDEN))
+    builder.store(word, rng)
+    return _mixed(builder, word)
 
 
-@register_jitable(**_INLINE)
-def _absorb_native(h, key):
-    return _mix64_native((h + _U_GOLDEN) ^ _mix64_native(np.uint64(key) ^ _U_MIX2))
-
-
-@overload_method(RngType, "bits", jit_options=_INLINE)
-def _bits(self, k):
-    def bits(self, k):
-        word = _get_word(self) + _U_GOLDEN
-        _set_word(self, word)
-        return np.int64(_mix64_native(word) >> (_U64 - np.uint64(k)))
-
-    return bits
-
-
-@overload_method(RngType, "uniform_at", jit_options=_INLINE)
-def _uniform_at(self, i):
-    def uniform_at(self, i):
-        word = _get_word(self) + np.uint64(i + 1) * _U_GOLDEN
-        return np.int64(_mix64_native(word) >> _U11) * 1.1102230246251565e-16
-
-    return uniform_at
-
-
-@overload_method(RngType, "reseed", jit_options=_INLINE)
-def _reseed(self, seed, i, j):
-    return lambda self, seed, i, j: _set_word(self, _absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j))
-
-
-@overload(hash_key, jit_options=_INLINE)
-def _hash_key(seed, i, j):
-    return lambda seed, i, j: np.int64(_absorb_native(_absorb_native(_absorb_native(np.uint64(0), seed), i), j) >> _U2)
+def _fraction(builder, word):
+    return builder.fmul(builder.sitofp(builder.lshr(word, _WORD(11)), ir.DoubleType()), ir.DoubleType()(1.1102230246251565e-16))
 
 
 @infer_global(new_stream)
@@ -300,6 +264,39 @@ class _RngMethods(AttributeTemplate):
     def resolve_local(self, rng, arguments, keywords):
         return signature(rng_type, recvr=rng)
 
+    @bound_function("Rng.bits")
+    def resolve_bits(self, rng, arguments, keywords):
+        return _of_integers(types.int64, rng, 1, arguments, keywords)
+
+    @bound_function("Rng.uniform")
+    def resolve_uniform(self, rng, arguments, keywords):
+        return _of_integers(types.float64, rng, 0, arguments, keywords)
+
+    @bound_function("Rng.uniform_at")
+    def resolve_uniform_at(self, rng, arguments, keywords):
+        return _of_integers(types.float64, rng, 1, arguments, keywords)
+
+    @bound_function("Rng.reseed")
+    def resolve_reseed(self, rng, arguments, keywords):
+        return _of_integers(types.void, rng, 3, arguments, keywords)
+
+
+def _of_integers(given, rng, count, arguments, keywords):
+    """The signature of a method that takes so many whole numbers, or None."""
+    if keywords or len(arguments) != count or not all(isinstance(kind, (types.Integer, types.Boolean)) for kind in arguments):
+        return None
+    return signature(given, *[types.int64] * count, recvr=rng)
+
+
+@infer_global(hash_key)
+class _HashKey(ConcreteTemplate):
+    cases = [signature(types.int64, types.int64, types.int64, types.int64)]
+
+
+@lower_builtin(hash_key, types.int64, types.int64, types.int64)
+def _hash_key(context, builder, signature, arguments):
+    return builder.lshr(_absorbed(builder, arguments), _WORD(2))
+
 
 @lower_builtin("Rng.local", RngType)
 def _local(context, builder, signature, arguments):
@@ -309,9 +306,29 @@ def _local(context, builder, signature, arguments):
     return frame
 
 
-@overload_method(RngType, "uniform", jit_options=_INLINE)
-def _uniform(self):
-    return Rng.uniform
+@lower_builtin("Rng.bits", RngType, types.int64)
+def _bits(context, builder, signature, arguments):
+    rng, k = arguments
+    return builder.lshr(_next_word(builder, rng), builder.sub(_WORD(64), k))
+
+
+@lower_builtin("Rng.uniform", RngType)
+def _uniform(context, builder, signature, arguments):
+    return _fraction(builder, _next_word(builder, arguments[0]))
+
+
+@lower_builtin("Rng.uniform_at", RngType, types.int64)
+def _uniform_at(context, builder, signature, arguments):
+    rng, i = arguments
+    step = builder.mul(builder.add(i, _WORD(1)), _WORD(_GOLDEN))
+    return _fraction(builder, _mixed(builder, builder.add(builder.load(rng), step)))
+
+
+@lower_builtin("Rng.reseed", RngType, types.int64, types.int64, types.int64)
+def _reseed(context, builder, signature, arguments):
+    rng, *keys = arguments
+    builder.store(_absorbed(builder, keys), rng)
+    return context.get_dummy_value()
 
 
 @overload_method(RngType, "normal", jit_options=_INLINE)

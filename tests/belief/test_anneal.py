@@ -239,6 +239,15 @@ def test_options_out_of_range_are_refused(options, message):
         anneal(Line(), at_zero(5), 0, SHARP, airoas.stream(0), **options)
 
 
+@pytest.mark.parametrize(
+    ("fine", "wrong"), [({"moves": 1}, {"moves": True}), ({"until": 1}, {"until": True}), ({"scale": 1.0}, {"scale": [1.0]})]
+)
+def test_options_are_refused_also_where_equal_ones_passed(fine, wrong):
+    anneal(Line(), at_zero(5), 0, SHARP, airoas.stream(0), **fine)
+    with pytest.raises(airoas.OptionError, match=next(iter(wrong))):
+        anneal(Line(), at_zero(5), 0, SHARP, airoas.stream(0), **wrong)
+
+
 def test_a_belief_of_another_model_is_refused():
     for mode in ("corrected", "literal", "none"):
         with pytest.raises(airoas.OptionError, match="1 numbers, those of Line 2"):

@@ -11,7 +11,7 @@ import pytest
 
 import airoas
 from airoas.compiler import kernels
-from airoas.compiler.garbage import OBJECTS, Garbage
+from airoas.compiler.garbage import OBJECTS, Garbage, seldom_collected
 from airoas.compiler.kernels import kernel
 
 THRESHOLDS = (701, 11, 12)
@@ -76,3 +76,18 @@ def test_two_compilations_at_once_and_a_threshold_that_is_set_meanwhile() -> Non
     gc.set_threshold(900, 9, 9)
     garbage.collect_as_before()
     assert gc.get_threshold() == (900, 9, 9)
+
+
+def test_seldom_from_end_to_end_whatever_is_compiled_meanwhile() -> None:
+    with seldom_collected():
+        assert gc.get_threshold() == (OBJECTS, 11, 12)
+        doubled(np.ones(3), np.float32(1.5))
+        assert gc.get_threshold() == (OBJECTS, 11, 12)
+    assert gc.get_threshold() == THRESHOLDS
+    with seldom_collected():
+        gc.set_threshold(900, 9, 9)
+    assert gc.get_threshold() == (900, 9, 9)
+    gc.set_threshold(0)
+    with seldom_collected():
+        assert gc.get_threshold()[0] == 0
+    assert gc.get_threshold()[0] == 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from airoas.belief.particles import Particles
+from airoas.checker.compiled_draws import MODE
 from airoas.checker.diagnostics import Diagnoses, Diagnostic, Progress, Report, diagnostic
 from airoas.checker.dynamic import distributions, enumeration, simulation
 from airoas.checker.hidden import hidden
@@ -129,8 +130,8 @@ def _learning(model: KernelModel, progress: Progress) -> Iterator[Diagnostic]:
 
 def _compilation(model: KernelModel, progress: Progress) -> Diagnoses:
     """Every method compiled alone, then a whole walk compiled and compared with the interpreted one."""
-    with running("compiled"):
-        model_type = model.native().view("compiled")._numba_type_.model
+    with running(MODE):
+        model_type = model.native().view(MODE)._numba_type_.model
         for hook in HOOKS.values():
             if hook.compiled and model.has(hook.name):
                 progress(f"compiling `{hook.name}`")

@@ -18,6 +18,8 @@ from airoas.modelling.batch import batch
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.layout import Shape
 
+MODE = "debug"
+"""In which all of a check is compiled, so that no method is compiled twice: indices are looked at, numbers are those of "compiled"."""
 SLOW = 12e-6
 """Seconds of a call from which on tens of thousands of them take longer than compiling."""
 _TRIED = 20
@@ -71,17 +73,19 @@ def _checked(shape: Shape, work: Callable[[], list[Any]]) -> list[Any] | None:
     if "flags" in shape.kinds:  # bits, which a row holds packed
         return None
     try:
-        with running("debug"):
+        with running(MODE):
             return work()
     except Exception:
         return None
 
 
 def _row(model: KernelModel, part: str, value: Any) -> np.ndarray:
-    return np.array(model.row(part, value), np.float64, order="C").reshape(1, -1)
+    """Of a value that the model itself gave, which needs no gate: that of a large finite model is compiled."""
+    shape: Shape | None = getattr(model.shapes, part)
+    return np.array([shape.to_row(value) if shape else (value,)], np.float64)
 
 
 def _values(shape: Shape, rows: np.ndarray) -> list[Any]:
-    columns = ([_TYPES[kind](x) for x in column] for kind, column in zip(shape.kinds, rows.T.tolist(), strict=True))
+    columns = (map(_TYPES[kind], column) for kind, column in zip(shape.kinds, rows.T.tolist(), strict=True))
     make: Callable[[Any], Any] = shape.record._make if shape.record and is_flat(shape) else tuple
     return [make(numbers) for numbers in zip(*columns, strict=True)]

@@ -144,7 +144,8 @@ class _Side:
         theirs, many = q.draw(_DRAWS, self._random), q.draw(_MANY, self._random)
         theirs_in, many_in = inside(theirs), inside(many)
         p_theirs = np.full(_DRAWS, -math.inf)
-        values = [self._make([kind(x) for kind, x in zip(self._kinds, row, strict=True)]) for row in theirs[theirs_in].tolist()]
+        columns = [map(kind, column) for kind, column in zip(self._kinds, theirs[theirs_in].T.tolist(), strict=True)]
+        values = [self._make(numbers) for numbers in zip(*columns, strict=True)]
         p_theirs[theirs_in] = self._log_densities(values)
         for x, log_p in zip(values, p_theirs[theirs_in], strict=True):
             if math.isnan(log_p) or log_p == math.inf:
@@ -233,49 +234,54 @@ class _Fitted:
             coarse = len(values) > 1 and np.diff(values).min() > 16.0 * np.spacing(np.abs(values).max())
             discrete = whole or (coarse and np.count_nonzero(counts > 1) > _MOST_ATOMS)
             self._atoms.append(values[:0] if self._round[j] else None if discrete else values[counts >= _LEAST_REPEATS])
-        groups = self._groups(rows)
-        patterns: dict[bytes, list[np.ndarray]] = {}
-        for values, members in groups.values():
-            patterns.setdefault(np.isnan(values).tobytes(), []).append(members)
+        keys, groups = self._groups(rows)
+        values = keys[[members[0] for members in groups.values()]]
+        free = np.isnan(values)
+        varies = free.any(axis=1).tolist()
+        patterns: dict[bytes, list[list[int]]] = {}
+        for k, members in enumerate(groups.values()):
+            if varies[k]:
+                patterns.setdefault(free[k].tobytes(), []).append(members)
         self._values: dict[bytes, np.ndarray] = {}
         self._rest: dict[bytes, tuple[np.ndarray, _Normals]] = {}
         shared: dict[bytes, _Normals] = {}  # for keys with too few rows of their own
         self._probability: dict[bytes, float] = {}
-        for key, (values, members) in groups.items():
-            free = np.isnan(values)
-            alike = free.tobytes()
-            enough = 40 * (1 + int(free.sum()))
-            if free.any():
+        for k, (key, members) in enumerate(groups.items()):
+            if varies[k]:
+                alike = free[k].tobytes()
+                enough = 40 * (1 + int(free[k].sum()))
                 if sum(map(len, patterns[alike])) < enough:
                     continue  # q need not cover everything
                 if len(members) < enough and alike not in shared:
-                    shared[alike] = _Normals(rows[np.ix_(np.concatenate(patterns[alike]), free)])
-                self._rest[key] = free, _Normals(rows[np.ix_(members, free)]) if len(members) >= enough else shared[alike]
-            self._values[key], self._probability[key] = values, float(len(members))
+                    shared[alike] = _Normals(rows[np.ix_(np.concatenate(patterns[alike]), free[k])])
+                self._rest[key] = free[k], _Normals(rows[np.ix_(np.array(members), free[k])]) if len(members) >= enough else shared[alike]
+            self._values[key], self._probability[key] = values[k], float(len(members))
         kept = sum(self._probability.values())
         self._probability = {key: count / kept for key, count in self._probability.items()}
-        self.is_discrete = not any(np.isnan(values).any() for values, _ in groups.values())
+        self._log_probability = {key: math.log(p) for key, p in self._probability.items()}
+        self.is_discrete = not any(varies)
         self.can_tell = bool(self._probability) and all(normals.can_tell for _, normals in self._rest.values())
         self._centre = np.median(rows, axis=0)
         spread = np.subtract(*np.quantile(rows, [0.75, 0.25], axis=0)) / 1.349
         self._scale = np.where(spread > 0.0, spread, rows.std(axis=0))
 
-    def _groups(self, rows: np.ndarray) -> dict[bytes, tuple[np.ndarray, np.ndarray]]:
-        """For each key its values and the numbers of its rows."""
+    def _groups(self, rows: np.ndarray) -> tuple[np.ndarray, dict[bytes, list[int]]]:
+        """The key of each row as numbers, and the numbers of the rows that have a key."""
         keys = rows + 0.0  # no negative zeros
         for column, atoms in zip(keys.T, self._atoms, strict=True):
             if atoms is not None:
                 column[~np.isin(column, atoms)] = np.nan
+        raw, width = keys.tobytes(), keys.itemsize * keys.shape[1]
         groups: dict[bytes, list[int]] = {}
-        for i, row in enumerate(keys):
-            groups.setdefault(row.tobytes(), []).append(i)
-        return {key: (keys[members[0]], np.array(members)) for key, members in groups.items()}
+        for i in range(len(keys)):
+            groups.setdefault(raw[i * width : (i + 1) * width], []).append(i)
+        return keys, groups
 
     def draw(self, n: int, random: np.random.Generator) -> np.ndarray:
         counts = random.multinomial(n, np.array(list(self._probability.values())))
         rows = np.repeat(np.array(list(self._values.values())), counts, axis=0)
         ends = np.cumsum(counts)
-        for key, count, end in zip(self._probability, counts, ends, strict=True):
+        for key, count, end in zip(self._probability, counts, ends, strict=True) if self._rest else ():
             if key in self._rest and count:
                 free, normals = self._rest[key]
                 rows[end - count : end, free] = normals.draw(int(count), random)
@@ -284,12 +290,12 @@ class _Fitted:
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         densities = np.full(len(rows), -math.inf)
-        for key, (_, members) in self._groups(rows).items():
+        for key, members in self._groups(rows)[1].items():
             if key in self._probability:
-                densities[members] = math.log(self._probability[key])
+                densities[members] = self._log_probability[key]
                 if key in self._rest:
                     free, normals = self._rest[key]
-                    densities[members] += normals.log_density(rows[np.ix_(members, free)])
+                    densities[members] += normals.log_density(rows[np.ix_(np.array(members), free)])
         return densities
 
     def functions(self, *samples: np.ndarray) -> Iterator[tuple[Any, ...]]:

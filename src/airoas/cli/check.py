@@ -9,6 +9,7 @@ from typing import Any
 
 from airoas.cli.arguments import add_param, read_domain
 from airoas.cli.progress import status_line, watching
+from airoas.compiler.garbage import seldom_collected
 from airoas.errors import ModelError
 
 
@@ -25,6 +26,15 @@ def add(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    with seldom_collected():
+        report = _report(options)
+    print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
+    if options.plan and report.ok:
+        _play(read_domain(options))
+    return 0 if report.ok else 1
+
+
+def _report(options: argparse.Namespace) -> Any:
     from airoas.catalog import find_domain, load_class
     from airoas.checker.check import Report, check
     from airoas.checker.diagnostics import diagnostic
@@ -34,14 +44,9 @@ def _check(options: argparse.Namespace) -> int:
         by_class = separator and path.endswith(".py") and not options.params
         model = load_class(path, name) if by_class else find_domain(read_domain(options))(0)
     except ModelError as error:  # the decorator refused it, so that the file cannot even be imported
-        report = Report(name, (diagnostic(error),))
-    else:
-        with status_line(f"check {options.domain}") as show:
-            report = check(model, show)
-    print(report.to_json() if options.json else str(report).replace(f"({Path.cwd()}{os.sep}", "("))
-    if options.plan and report.ok:
-        _play(read_domain(options))
-    return 0 if report.ok else 1
+        return Report(name, (diagnostic(error),))
+    with status_line(f"check {options.domain}") as show:
+        return check(model, show)
 
 
 def _play(domain: str) -> None:

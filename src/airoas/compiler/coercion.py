@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import overload
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin, overload
 
 from airoas.compiler.fingerprint import OVERLOADED
 from airoas.errors import ModelError
@@ -50,38 +51,45 @@ def as_bool(x: Any) -> bool:
     raise ModelError(f"{x!r} stands where True or False belongs", "return a comparison.")
 
 
-def _number(kind: Any) -> bool:
-    return isinstance(kind, (types.Number, types.Boolean))
+def read_whole(x: float) -> int:
+    """The whole number that stands in a row."""
+    return int(x)
 
 
-@overload(as_float)
-def _as_float(x):
-    if _number(x):
-        return lambda x: np.float64(x)
-    raise TypingError(f"a value of type {x} stands where a float belongs")
+# In compiled code each is a conversion and no function: to compile one takes as long as to compile a line of a user's.
 
 
-@overload(as_int)
-def _as_int(x):
-    if isinstance(x, (types.Integer, types.Boolean)):
-        return lambda x: np.int64(x)  # int(x) would keep the narrow type of an int16 table
-    raise TypingError(f"a value of type {x} stands where an int belongs; write int(...) around it")
+def _converted(function: Any, taken: tuple[Any, ...], given: Any, refusal: str) -> None:
+    """Have calls of a function in compiled code convert numbers of these kinds to a type."""
+
+    class Conversion(AbstractTemplate):
+        key = function
+
+        def generic(self, arguments: Any, keywords: Any) -> Any:
+            (x,) = arguments
+            if not isinstance(x, taken):
+                raise TypingError(f"a value of type {x} stands where {refusal}")
+            return signature(given, types.unliteral(x))
+
+    def convert(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.cast(builder, arguments[0], signature.args[0], given)
+
+    infer_global(function)(Conversion)
+    for kind in taken:
+        lower_builtin(function, kind)(convert)
 
 
-@overload(as_whole)
-def _as_whole(x):
-    return lambda x: as_int(x)
-
-
-@overload(as_bool)
-def _as_bool(x):
-    if isinstance(x, (types.Integer, types.Boolean)):
-        return lambda x: bool(x)
-    raise TypingError(f"a value of type {x} stands where True or False belongs; return a comparison")
+_WHOLE = (types.Integer, types.Boolean)
+_AN_INT = "an int belongs; write int(...) around it"
+_converted(as_float, (*_WHOLE, types.Float), types.float64, "a float belongs")
+_converted(as_int, _WHOLE, types.int64, _AN_INT)  # int(x) would keep the narrow type of an int16 table
+_converted(as_whole, _WHOLE, types.int64, _AN_INT)
+_converted(as_bool, _WHOLE, types.boolean, "True or False belongs; return a comparison")
+_converted(read_whole, (types.Float,), types.int64, "a float belongs")
 
 
 NUMBERS: dict[Any, Callable[[Any], Any]] = {float: as_float, int: as_int, bool: as_bool}
-OVERLOADED.extend((*NUMBERS.values(), as_whole))
+OVERLOADED.extend((*NUMBERS.values(), as_whole, read_whole))
 
 
 # --- array elements: compiled code computes with int64, float64 and bool, interpreted code with int, float and bool ---

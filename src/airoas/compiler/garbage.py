@@ -6,8 +6,10 @@ every 700 or 2000, and through all that there are whenever a quarter has come to
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
+from collections.abc import Iterator
 
 OBJECTS = 50_000
 """Between two collections of the youngest while something is compiled; some ten MB of memory."""
@@ -36,3 +38,17 @@ class Garbage:
 
 
 garbage = Garbage()
+
+
+@contextlib.contextmanager
+def seldom_collected() -> Iterator[None]:
+    """For work that is compiling from end to end, with what is between two kernels."""
+    first, *others = gc.get_threshold()
+    raised = 0 < first < OBJECTS
+    if raised:
+        gc.set_threshold(OBJECTS, *others)
+    try:
+        yield
+    finally:
+        if raised and gc.get_threshold()[0] == OBJECTS:  # else somebody has set it meanwhile
+            gc.set_threshold(first, *others)

@@ -383,12 +383,12 @@ def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
 
 
 @register_model(ModelType)
-class _ModelModel(models.StructModel):
+class _ModelModel(models.PrimitiveModel):
     """All the words, by value: what a function begins by reading need not be read again in its loops, which LLVM could not know of
-    a read that is under a condition."""
+    a read that is under a condition. They travel as one argument: as one each, they were most of what a method is compiled from."""
 
     def __init__(self, manager: Any, kind: ModelType) -> None:
-        super().__init__(manager, kind, [(f"word{k}", types.int64) for k in range(kind.size)])
+        super().__init__(manager, kind, ir.LiteralStructType([_WORD] * kind.size))
 
 
 class ModelAddressType(types.Type):

@@ -17,12 +17,12 @@ from airoas.compiler import (
 )
 from airoas.compiler.array_types import FixedArrayType
 from airoas.compiler.arrays import BITS, COERCIONS, FixedArray, coerced, lengths_of, read_flags, read_vector, write_array
-from airoas.compiler.coercion import as_bool, as_float, as_whole
+from airoas.compiler.coercion import as_bool, as_float, as_whole, read_whole
 from airoas.compiler.specialise import compiled_record, constructor, define
 from airoas.errors import ModelError, OptionError, suggest
 
-_READ = {float: "table[i, {}]", int: "int(table[i, {}])", bool: "table[i, {}] != 0.0"}
-_SCOPE = {function.__name__: function for function in (*COERCIONS.values(), as_whole, read_vector, read_flags, write_array)}
+_READ = {float: "table[i, {}]", int: "read_whole(table[i, {}])", bool: "table[i, {}] != 0.0"}
+_SCOPE = {function.__name__: function for function in (*COERCIONS.values(), as_whole, read_whole, read_vector, read_flags, write_array)}
 
 
 def is_number(value: object) -> bool:
@@ -86,9 +86,9 @@ class Shape(NamedTuple):
         return numba.types.BaseTuple.from_types(kinds)
 
     def rebuild(self) -> types.FunctionType:
-        """A function that makes any tuple of this length into one of this shape, coercing each part."""
-        scope = dict(_SCOPE)
-        return define(f"def rebuild(x):\n    return {self._rebuilt('x', scope)}\n", "rebuild", **scope)
+        """A function that makes any tuple of this length into one of this shape, coercing each part. One for all methods, which is
+        compiled once for them."""
+        return _rebuilder(self)
 
     def _rebuilt(self, value: str, scope: dict[str, Any]) -> str:
         texts = []
@@ -196,6 +196,12 @@ class Shape(NamedTuple):
 def _width(part: Any) -> int:
     """How many numbers of a row a part takes."""
     return part.size if isinstance(part, Shape) else part.n_words if issubclass(part, FixedArray) else 1
+
+
+@functools.lru_cache(256)
+def _rebuilder(shape: Shape) -> types.FunctionType:
+    scope = dict(_SCOPE)
+    return define(f"def rebuild(x):\n    return {shape._rebuilt('x', scope)}\n", "rebuild", **scope)
 
 
 @functools.lru_cache(256)

@@ -11,7 +11,7 @@ import functools
 import importlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from airoas.compiler.interrupt import listen, stop_if_interrupted
 from airoas.compiler.kernels import Bound, current_mode
 from airoas.errors import ModelError, OptionError, ParticleDeprivationError
 from airoas.modelling.batch import batch
-from airoas.modelling.gate import as_numbers, check_stream
+from airoas.modelling.gate import as_numbers, check_stream, gate_of
 from airoas.modelling.introspection import location
 from airoas.modelling.kernel_model import KernelModel
 from airoas.modelling.rows import Rows
@@ -76,8 +76,9 @@ def anneal(
     literal_weights, literal_constant: choices that the printed algorithm leaves open; see `airoas.belief.tempering.literal`.
     device: "cuda" does it on a GPU, where the belief then stays until it is looked at.
     """
-    check_moves(target_inefficiency, moves, move)
-    _check_options(mode, schedule, resample, until, scale, seconds)
+    way = _way(mode, target_inefficiency, schedule, moves, move, resample, until, scale, seconds is not None)
+    if seconds is not None and not typed("seconds", seconds, float) > 0.0:
+        raise OptionError(f"seconds is {seconds}", "give seconds above 0, or None for no limit.")
     admit(_checked(model), belief)
     check_stream(rng)
     check_device(device)
@@ -86,22 +87,11 @@ def anneal(
             raise OptionError("the printed algorithm runs on the CPU alone", "leave device out, or use mode='corrected'.")
         return anneal_literal(model, belief, action, observation, rng, target_inefficiency, literal_weights, literal_constant)
     name = choose_move(model, move) if mode == "corrected" else "resimulate"
-    fixed = _temperatures(schedule, until)
-    options = {
-        "target": target_inefficiency,
-        "until": until,
-        "repeats": moves,
-        "resamples": resample,
-        "fixed": fixed is not None,
-        "plain_only": mode == "none",
-        "is_anytime": seconds is not None,
-    }
-    actions, observations = model.row("action", action), model.row("observation", observation)
     waiting = _waiting(model, device)
+    actions, observations = waiting.actions.row(action), waiting.observations.row(observation)
     draws = waiting.draws(belief, actions) if name == "ancestors" else 0
-    temperatures = np.empty(0) if fixed is None else fixed
-    kind = len(belief), name, draws, temperatures.tobytes(), scale, *options.values()
-    work = waiting.take(kind) or waiting.make(len(belief), name, draws, temperatures, scale, options)
+    kind = len(belief), name, draws, way.key
+    work = waiting.take(kind) or waiting.make(len(belief), name, draws, way.temperatures, scale, way.options)
     try:
         waiting.load(work, belief)
         work.actions[:] = actions
@@ -140,6 +130,7 @@ class Waiting:
 
     def __init__(self, model: KernelModel) -> None:
         self._model = model
+        self.actions, self.observations = gate_of(model, "action"), gate_of(model, "observation")
         self._temperings: dict[Any, list[Any]] = {}
 
     def make(self, n: int, move: str, draws: int, schedule: np.ndarray, scale: float | None, options: dict[str, Any]) -> Any:
@@ -227,7 +218,11 @@ def _bad_state(model: KernelModel, system: System, action: Any) -> ModelError:
 def _plain_result(belief: Particles, work: Any) -> Annealed:
     """What came of a tempering that had nothing to do."""
     ratio = work.before
-    return Annealed(belief, work.log_evidence, np.array([0.0, 1.0]), np.empty(0), (ratio, ratio), "", 1)
+    return Annealed(belief, work.log_evidence, _ALL_AT_ONCE, _NO_SWEEPS, (ratio, ratio), "", 1)
+
+
+_ALL_AT_ONCE, _NO_SWEEPS = np.array([0.0, 1.0]), np.empty(0)
+_ALL_AT_ONCE.flags.writeable = _NO_SWEEPS.flags.writeable = False
 
 
 def _result(belief: Particles, work: Any) -> Annealed:
@@ -276,7 +271,46 @@ def check_moves(target_inefficiency: float, moves: int, move: str) -> None:
         raise OptionError(f"there is no move {move!r}", f"use auto, {', '.join(MOVES)}.")
 
 
-def _check_options(mode: str, schedule: Any, resample: bool, until: float, scale: float | None, seconds: float | None) -> None:
+class _Way(NamedTuple):
+    """Options that are in order, as a tempering takes them."""
+
+    temperatures: np.ndarray
+    options: dict[str, Any]
+    key: tuple[Any, ...]
+
+
+def _way(mode: str, target: float, schedule: Any, moves: int, move: str, resample: bool, until: float, scale: Any, timed: bool) -> _Way:
+    """Refuses options, or tells what they come to; of those that came before that is known, which updates of few particles feel."""
+    if isinstance(schedule, str):
+        try:
+            return _known_way(mode, target, schedule, moves, move, resample, until, scale, timed)
+        except TypeError:  # one is a list, say, and will be refused
+            pass
+    return _new_way(mode, target, schedule, moves, move, resample, until, scale, timed)
+
+
+def _new_way(mode: str, target: float, schedule: Any, moves: int, move: str, resample: bool, until: float, scale: Any, timed: bool) -> _Way:
+    check_moves(target, moves, move)
+    _check_options(mode, schedule, resample, until, scale)
+    fixed = _temperatures(schedule, until)
+    temperatures = np.empty(0) if fixed is None else fixed
+    temperatures.flags.writeable = False
+    options = {
+        "target": target,
+        "until": until,
+        "repeats": moves,
+        "resamples": resample,
+        "fixed": fixed is not None,
+        "plain_only": mode == "none",
+        "is_anytime": timed,
+    }
+    return _Way(temperatures, options, (temperatures.tobytes(), scale, *options.values()))
+
+
+_known_way = functools.lru_cache(64, typed=True)(_new_way)
+
+
+def _check_options(mode: str, schedule: Any, resample: bool, until: float, scale: float | None) -> None:
     if typed("mode", mode, str) not in MODES:
         raise OptionError(f"there is no mode {mode!r}", f"use {', '.join(MODES)}.")
     if isinstance(schedule, str) and schedule not in ("adaptive", "sigmoid"):
@@ -288,8 +322,6 @@ def _check_options(mode: str, schedule: Any, resample: bool, until: float, scale
         raise OptionError(problem, "use schedule='sigmoid' or temperatures of your own.")
     if scale is not None and not 0.0 < typed("scale", scale, float) < math.inf:
         raise OptionError(f"scale is {scale}", "it is a standard deviation: above 0 and finite.")
-    if seconds is not None and not typed("seconds", seconds, float) > 0.0:
-        raise OptionError(f"seconds is {seconds}", "give seconds above 0, or None for no limit.")
 
 
 def _temperatures(schedule: str | Sequence[float], until: float) -> np.ndarray | None:
