@@ -39,7 +39,7 @@ def experiments() -> dict[str, Spec]:
         "referee": parse((ROOT / "results" / "referee.toml").read_text(encoding="utf-8"), check=False),
         **{
             f"strangers/{name}": parse((ROOT / "results" / "strangers" / name / "spec.toml").read_text(encoding="utf-8"), check=False)
-            for name in ("twelfth", "ablation")
+            for name in ("thirteenth", "ablation")
         },
         "hinted": parse((ROOT / "results" / "hinted.toml").read_text(encoding="utf-8"), check=False),
     }

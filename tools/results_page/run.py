@@ -20,7 +20,7 @@ COMMANDS = {
     "budgets": "airoas bench results/budgets.toml --out results/budgets --jobs 2",
     "factorial": "airoas bench ablation --only factorial --out results/factorial --jobs 2",
     "referee": "airoas bench results/referee.toml --out results/referee --jobs 2",
-    "strangers/twelfth": "airoas bench results/strangers/twelfth/spec.toml --out results/strangers/twelfth --jobs 16",
+    "strangers/thirteenth": "airoas bench results/strangers/thirteenth/spec.toml --out results/strangers/thirteenth --jobs 16",
     "strangers/ablation": "airoas bench strangers --only ablation --out results/strangers/ablation --jobs 16",
     "hinted": "airoas bench results/hinted.toml --out results/hinted --jobs 16",
 }

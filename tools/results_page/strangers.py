@@ -39,10 +39,12 @@ def beyond(gain: Estimate) -> int:
 
 
 def policy(run: Run) -> str:
-    """AIROAS less its policy."""
+    """AIROAS less its policy, where both were played often enough to tell."""
     rows, gains = [], []
     for domain in run.spec.domains:
         gain = between(run, run, domain, ("airoas", "fitted-q"))
+        if gain.n < FEWEST:
+            continue
         earned = (run.adjusted().earned(domain, label) for label in ("airoas", "fitted-q"))
         rows.append([run.label(domain), *(with_error(known, count=True) for known in earned), with_error(gain, count=True)])
         gains.append(gain)
@@ -55,7 +57,7 @@ def way(run: Run) -> str:
     """How far AIROAS gets from random actions to the references, where it was played often enough to tell."""
     references = json.loads(REFERENCES.read_text())
     earned = {domain: run.earned(domain, "airoas") for domain in run.spec.domains if domain in references}
-    return fractions(references, {domain: ("twelfth", returns) for domain, returns in earned.items() if returns.n >= FEWEST})
+    return fractions(references, {domain: ("thirteenth", returns) for domain, returns in earned.items() if returns.n >= FEWEST})
 
 
 def ablation(run: Run) -> str:
