@@ -23,7 +23,7 @@ WITHOUT = {
 """What is taken away, in words; packing is the other way round, since mixtures are not the default."""
 
 
-FEWEST = 10
+FEWEST = 30
 """Episodes."""
 
 
