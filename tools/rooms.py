@@ -54,11 +54,11 @@ def draw(commit: str, sources: Path = SOURCES, count: int = LINES) -> list[Drawn
 
 
 def listing(sources: Path = SOURCES) -> str:
-    """Each folder with its modules."""
+    """Each folder with its modules, and the experiments that lie in it as data."""
     packages: dict[str, list[str]] = {}
-    for file in files(sources):
+    for file in [*files(sources), *sorted(path.relative_to(sources) for path in sources.rglob("*.toml"))]:
         if file.name != "__init__.py":
-            packages.setdefault(file.parent.as_posix(), []).append(file.stem)
+            packages.setdefault(file.parent.as_posix(), []).append(file.stem if file.suffix == ".py" else file.name)
     return "\n".join(f"{'airoas' if package == '.' else package}: {', '.join(modules)}" for package, modules in packages.items())
 
 

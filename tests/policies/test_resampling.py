@@ -22,6 +22,7 @@ class Still(NamedTuple):
 
     noise: float = 0.5
     read: int = 1
+    exact: int = 0
     edge: float = 100.0
     discount: float = 0.95
     max_steps: int = 100
@@ -37,10 +38,14 @@ class Still(NamedTuple):
         return s, 0.0
 
     def observe(self, s, a, rng):
+        if self.exact:
+            return s[0], 0.0, 0.0, 0.0
         read = s[0] + self.noise * rng.normal(), s[3] + self.noise * rng.normal()
         return *read, s[4] + self.noise * rng.normal(), s[5] + self.noise * rng.normal()
 
     def obs_logpdf(self, o, s, a):
+        if self.exact:
+            return 0.0 if o[0] == s[0] else -math.inf
         z = ((o[0] - s[0]) ** 2 + (0.0 if self.read == 1 else (o[1] - s[3]) ** 2 + (o[2] - s[4]) ** 2 + (o[3] - s[5]) ** 2)) / self.noise**2
         return -0.5 * z
 
@@ -87,3 +92,8 @@ def test_nothing_moves_into_an_end() -> None:
     model = Still(read=4, edge=0.2)
     rows = after_readings(model, EFFECTIVE)
     assert rows[..., 0].max() <= model.edge
+
+
+def test_where_nothing_else_explains_a_reading_the_truth_is_all_that_is_left() -> None:
+    rows = after_readings(Still(exact=1), EFFECTIVE)
+    assert (rows == rows[:, :1]).all()

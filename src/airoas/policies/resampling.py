@@ -17,8 +17,8 @@ from airoas.compiler.vector_exp import exp
 from airoas.policies.runs import Policy, Runs
 from airoas.rng import hash_key, new_stream
 
-FEW = 0.1
-"""Of the particles: where fewer are effective the truth is put back."""
+FEW, ANY = 0.1, 0.5
+"""Of the particles: where fewer are effective the truth is put back; and particles, where it is put back only if none is left."""
 SPARSE = 0.5
 """Of the particles: copies are spread where no more are originals."""
 NEIGHBOURS, STRIDE = 8, 0.7
@@ -39,7 +39,7 @@ def resample(runs: Runs, r: int, seed: int) -> None:
             else:
                 low = middle
         size, runs.powers[r] = weigh_tempered(runs, start, low), low
-    if runs.effective > 0.0 or size >= FEW * n:
+    if size >= (ANY if runs.effective > 0.0 else FEW * n):
         runs.weights[0] = 0.0
     total = 0.0
     for j in range(n):
