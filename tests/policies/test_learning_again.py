@@ -55,6 +55,29 @@ def test_runs_learn_where_more_time_is_given(monkeypatch: pytest.MonkeyPatch, ca
     assert rounds == [0, 1, 1, 2, 2, 2]
 
 
+@pytest.mark.parametrize(("spent", "left"), [(0.0, 10.0), (4.0, 6.0), (30.0, 5.0)])
+def test_time_that_went_into_values_is_time_to_learn(spent: float, left: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the time is for the policy in any case; who asks for as many seconds again has had them."""
+    allowed = []
+
+    def learn(model: Any, seconds: float, *rest: Any) -> learned.Learned:
+        allowed.append(seconds)
+        return learned.Learned(None, 1, "", seconds=seconds)
+
+    monkeypatch.setattr(learned, "learn", learn)
+    monkeypatch.setattr(learned, "seconds_spent", lambda model: spent)
+    assert learned.prepare(MODEL, 10.0).seconds == 10.0
+    learned.prepare(MODEL, 10.0)
+    assert allowed == [left]
+
+
+def test_what_values_take_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_spent", {})
+    monkeypatch.setattr(store, "read_clock", iter([1.0, 3.5]).__next__)
+    store.learned(MODEL, "some values", dict)
+    assert store.seconds_spent(MODEL) == 2.5
+
+
 def test_learning_more_gives_what_learning_at_once_gives() -> None:
     learned.prepare(MODEL, 1e-6)
     more, at_once = learned.prepare(MODEL, 1000.0), learned.learn(MODEL, 1000.0)

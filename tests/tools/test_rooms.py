@@ -27,8 +27,8 @@ def test_every_file_is_drawn_sooner_or_later(tmp_path: Path) -> None:
 
 def test_the_listing_has_every_module_and_every_experiment() -> None:
     packages = dict(line.split(": ") for line in listing().splitlines())
-    listed = {f"{package}/{name}" for package, names in packages.items() for name in names.split(", ")}
-    assert {name for name in listed if not name.endswith(".toml")} == {
+    modules = {f"{package}/{name}" for package, names in packages.items() for name in names.split(", ")}
+    assert {name for name in modules if not name.endswith(".toml")} == {
         (Path("airoas") / file if file.parent == Path() else file).with_suffix("").as_posix() for file in files() if file.stem != "__init__"
     }
-    assert listed >= {"paper/paper.toml", "experiments/strangers.toml"}
+    assert modules >= {"paper/paper.toml", "experiments/strangers.toml"}

@@ -19,6 +19,7 @@ import numpy as np
 
 from airoas import __version__
 from airoas.compiler.cache import folder, read, write
+from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import interruptible
 from airoas.compiler.kernels import current_mode, running
 from airoas.errors import CompileError, ModelError
@@ -84,7 +85,22 @@ def learned(model: KernelModel, what: str, compute: Callable[[], dict[str, np.nd
                 return compute()
         return compute()
 
-    return kept(model, what, fast)
+    def timed() -> dict[str, np.ndarray]:
+        begun = read_clock()
+        arrays = fast()
+        _spent[model.fingerprint] = _spent.get(model.fingerprint, 0.0) + read_clock() - begun
+        return arrays
+
+    return kept(model, what, timed)
+
+
+def seconds_spent(model: KernelModel) -> float:
+    """On learning what bounds a model has, in this process."""
+    return _spent.get(model.fingerprint, 0.0)
+
+
+_spent: dict[str, float] = {}
+"""By the fingerprint of a model."""
 
 
 def _path(model: KernelModel, what: str, fingerprint: str | None = None) -> Path | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from airoas.belief.particles import Particles
 from airoas.bounds.learned.forest import Forest
-from airoas.bounds.store import alone, digest_of_sources, keep, stored
+from airoas.bounds.store import alone, digest_of_sources, keep, seconds_spent, stored
 from airoas.compiler.clock import read_clock
 from airoas.compiler.interrupt import interruptible
 from airoas.compiler.notice import QUIET
@@ -47,6 +47,7 @@ _PARTICLES, _TRIED, _WALKS = 600, 300, 32  # on a walk, and of these to try an a
 _KEEP = 0.3  # of the beliefs on a walk
 _CLEAR = 5.0  # errors by which a policy is better in validation for no other to play
 _INITIAL = 20_000  # states that stand for the initial belief
+_LEAST = 0.5  # of the time to learn is for the policy, if values that are learned first take more than the rest
 _PLAYED = 0.15  # of the time to learn, for episodes with a real filter
 _MEASURED, _REPEATED = 0.05, 0.05  # and for how long rollouts should be, and whether they gain by repeated actions
 _TOLD = 60_000  # observations of which it is known what they told
@@ -261,7 +262,9 @@ def _learn_more(model: KernelModel, known: Learned | None, seconds: float, value
     def work() -> tuple[Learned, int]:
         reads, gives = corrected_by(make_policy(model, values=values))  # which finds values first, and may take its time
         start = known.start if known else find_last(model, _what(values), reads, gives)
-        return learn(model, seconds, log_progress(name), start, values), reads
+        left = seconds if known else max(_LEAST * seconds, seconds - seconds_spent(model))
+        new = learn(model, left, log_progress(name), start, values)
+        return replace(new, seconds=seconds if new.seconds == left else new.seconds), reads
 
     new, reads = interruptible(work)
     if known is not None and new.rounds <= known.rounds:
