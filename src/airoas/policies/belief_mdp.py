@@ -245,7 +245,8 @@ def choose_actions(policy: Policy, runs: Runs, t: int, seed: int) -> None:
 
 
 def vote(policy: Policy, runs: Runs) -> None:
-    """Choose what is best in most of the particles, and of these the best by the values, where no cluster is believed in."""
+    """Choose what is best in most of the particles (Simmons and Koenig, 1995), and of these the best by the values, where no cluster is
+    believed in."""
     m = policy.scored
     for r in range(runs.n_runs):
         if runs.chosen_action[r] < 0 or runs.believed[r] >= 0:

@@ -18,7 +18,7 @@ FOLLOW, FORCED, SEEK = range(3)
 """What a run does: the policy from the start; given actions first; or first to where much is told (`airoas.policies.seeking`)."""
 GREEDY, DEFAULT, BLIND, VOTING = range(4)
 """What a policy does: the best by its values; what the model's default policy would do in one of the particles; always the same; what is
-best in most of the particles (Simmons and Koenig, 1995)."""
+best in most of the particles."""
 
 
 class Policy(Record):
