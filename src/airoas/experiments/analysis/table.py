@@ -170,8 +170,7 @@ def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], a
     before: tuple[str, ...] = ("planner", "n", "return ± SEM", "95 % interval")
     before += ("undiscounted ± SEM", "its 95 % interval") if undiscounted else ()
     before += ("adjusted ± SEM", "its 95 % interval") if adjusted else ()
-    after: tuple[str, ...] = ("ended", "ended, reward > 0", "ended, reward < 0")
-    after += ("plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
+    after = ("ended > 0", "ended < 0", "plan ms (max)", "overshoot ms (max)", "trials a decision", "unsearched", "failed")
     table = TextTable(title, (*before, spec.reference_title, *after))
     for one in summaries:
         count = f"{one.episodes} on {one.maps} maps" if one.maps else str(one.episodes)
@@ -182,7 +181,7 @@ def _returns(spec: Spec, part: str, domain: str, summaries: list[CellSummary], a
             some = f" ({one.adjusted_episodes})" if 0 < one.adjusted_episodes < one.episodes else ""
             earned += [with_error(one.adjusted_mean, one.adjusted_sem) + some, interval(one.adjusted_low, one.adjusted_high)]
         earned.append(with_error(one.reference_mean, one.reference_sem))
-        ended = (percent(one.terminated), percent(one.success), percent(one.wrong_stop))
+        ended = (percent(one.success), percent(one.wrong_stop))
         planning = mean_and_max(1e3 * one.plan_seconds_mean, 1e3 * one.plan_seconds_max)
         over = mean_and_max(one.overshoot_ms_mean, one.overshoot_ms_max)
         searched = ("" if math.isnan(one.trials_mean) else f"{one.trials_mean:.0f}", percent(one.unsearched))
